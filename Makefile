@@ -8,7 +8,7 @@ NODE_INSTALLED := web/node_modules/.package-lock.json
 BENCHES := $(sort $(filter-out bench/_%,$(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-fast soak check models minilm system bench web reference screenshots clean
+.PHONY: help serve test test-fast soak chaos check models minilm system bench web reference screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,11 @@ test-fast: models minilm ## run the unit and contract tests, without the real sp
 # Their file names do not start with test_, so no other target runs them.
 soak: system models minilm ## run the tests that take too long for every day
 	$(BIN)/pytest -q tests/soak/*.py
+
+SEED ?= 1
+CONVERSATIONS ?= 200
+chaos: $(INSTALLED) ## run conversations with random faults (SEED=1 CONVERSATIONS=200)
+	$(BIN)/python -m tests.chaos --seed $(SEED) --conversations $(CONVERSATIONS)
 
 check: $(INSTALLED) $(NODE_INSTALLED) ## check style, types, import rules and file sizes, and that the page is built
 	$(BIN)/ruff check .

@@ -21,6 +21,7 @@ from antiphon.compose import (
     open_voice_models,
     watch_tools,
 )
+from antiphon.compose.summaries import open_summarizer
 from antiphon.compose.warming import Warmer
 from antiphon.config import Settings
 from antiphon.continuity.energy import Ladder
@@ -45,6 +46,8 @@ from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
 from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
 from antiphon.session.hub import Hub
+from antiphon.session.models import Ladders
+from antiphon.session.speaking import Synthesize
 from antiphon.storage.base import StorageError
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.spec import Mode
@@ -105,7 +108,9 @@ async def run_server(
         voices = None
         if voice_model is None:
             voices = await open_voice_models(app, texts, stack, announce=announce, is_needed=needs_voice)
-        hub = _make_hub(app, texts, voices, voice_model)
+        opening = open_summarizer(settings, texts.best.model, settings.continuity.summary_model)
+        summarizer = await stack.enter_async_context(opening)
+        hub = app.hub(_make_ladders(texts, voices, voice_model), _synthesize_of(voices), summarizer)
         stores = app.database
         quota, lag = quota or Quota(), LagMonitor()
         authenticator = Authenticator(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
@@ -197,16 +202,19 @@ def _check_origins(origins: Sequence[str]) -> None:
         raise OriginError(" ".join(problems))
 
 
-def _make_hub(app: App, texts: TextModels, voices: VoiceModels | None, voice_model: ModelFactory | None) -> Hub:
+def _make_ladders(texts: TextModels, voices: VoiceModels | None, voice_model: ModelFactory | None) -> Ladders:
     monotonic = SystemClock().monotonic
     ladders = {Mode.TEXT: Ladder.of(Mode.TEXT, texts.factories, monotonic)}
-    synthesize = None
     if voices is not None:
         ladders[Mode.VOICE] = Ladder.of(Mode.VOICE, voices.factories, monotonic)
-        synthesize = voices.best.synthesize if voices.best.synthesizer else None
     elif voice_model is not None:
         ladders[Mode.VOICE] = Ladder.of_one(Mode.VOICE, voice_model, monotonic)
-    return app.hub(ladders, synthesize)
+    return ladders
+
+
+def _synthesize_of(voices: VoiceModels | None) -> Synthesize | None:
+    """Returns what speaks outside the conversation: the speech engine, if it is also what speaks in calls."""
+    return voices.best.synthesize if voices is not None and voices.best.synthesizer is not None else None
 
 
 def _make_deps(

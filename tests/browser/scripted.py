@@ -43,6 +43,10 @@ class Wire:
         self.hellos: list[Message] = []
         self.deleted: list[str] = []
         """The paths that the page has asked to delete."""
+        self.posted: list[str] = []
+        """The paths that the page has posted to."""
+        self.refusals: dict[str, str] = {}
+        """What a post to a path is refused with."""
         self.records: dict[str, Any] = {
             "/api/models": {
                 "models": [
@@ -178,6 +182,10 @@ class Wire:
         if request.method == "DELETE":
             self._note(lambda: self.deleted.append(path))
             return Response(status_code=204)
+        if request.method == "POST":
+            self._note(lambda: self.posted.append(path))
+            problem = self.refusals.get(path)
+            return Response(status_code=204) if problem is None else JSONResponse({"error": {"message": problem}}, 409)
         return JSONResponse(self.records[path])
 
 
@@ -223,7 +231,7 @@ def serve_scripted() -> Iterator[ScriptedServer]:
             WebSocketRoute("/ws", scripted.talk),
             # Looked up now: the folder that is served by default was chosen when the module was read.
             *page.routes(page.STATIC),
-            Route("/api/{path:path}", scripted.answer, methods=["GET", "DELETE"]),
+            Route("/api/{path:path}", scripted.answer, methods=["GET", "DELETE", "POST"]),
             Route("/framed", _frame),
             Route("/unframed", _refuse_frame),
             Route("/picture.png", _draw),

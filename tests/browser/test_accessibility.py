@@ -15,7 +15,7 @@ from tests.browser.visitor import THEMES, Visitor
 
 AXE: Final = (files("axe_playwright_python") / "axe.min.js").read_text()
 GRAVE: Final = ("serious", "critical")
-PANELS: Final = ("Conversations and calls", "Energy, latency and notices", "Settings", "Keyboard shortcuts")
+PANELS: Final = ("Conversations and calls", "Models, latency and notices", "Settings", "Keyboard shortcuts")
 
 
 def show_nothing(visitor: Visitor, wire: Wire) -> None:

@@ -58,16 +58,16 @@ def test_only_an_open_microphone_is_listened_to(visitor: Visitor, wire: Wire) ->
 
 def test_a_lost_connection_is_told_with_a_countdown(visitor: Visitor, wire: Wire) -> None:
     lose(visitor, wire)
-    expect(visitor.page.get_by_text(re.compile(r"Trying again in \d+ s"))).to_be_visible()
+    expect(visitor.page.get_by_text(re.compile(r"Next attempt in \d+ s"))).to_be_visible()
     come_back(visitor, wire)
-    expect(visitor.page.get_by_text("Trying again in")).to_have_count(0)
+    expect(visitor.page.get_by_text("Next attempt in")).to_have_count(0)
 
 
 def test_a_session_that_goes_on_is_said_to_go_on(visitor: Visitor, wire: Wire) -> None:
     wire.tell_all(*exchange("Hello", "Good morning."))
     lose(visitor, wire)
     come_back(visitor, wire)
-    expect(visitor.banners).to_have_text(["Reconnected. Your session continues."])
+    expect(visitor.banners).to_have_text(["Back. The conversation goes on."])
     expect(visitor.answers).to_have_text(["Good morning."])
     assert wire.hellos[1]["resume"] == f"{HANDLE}0"
     assert wire.hellos[1]["last_n"] == 7
@@ -75,11 +75,12 @@ def test_a_session_that_goes_on_is_said_to_go_on(visitor: Visitor, wire: Wire) -
 
 def test_a_session_that_is_gone_is_said_to_be_a_new_one(visitor: Visitor, wire: Wire) -> None:
     wire.resumes = False
+    wire.tell_all(*exchange("Hello", "Good morning."))
+    expect(visitor.answers).to_have_count(1)
     lose(visitor, wire)
     come_back(visitor, wire)
-    expect(visitor.thread).to_contain_text("A new session has started. The session is gone.")
+    expect(visitor.banners).to_have_text(["This is a new session; the conversation was kept."])
     expect(visitor.toasts).to_have_count(0)
-    expect(visitor.banners).to_have_count(0)
 
 
 def test_a_tool_whose_session_is_gone_runs_no_longer(visitor: Visitor, wire: Wire) -> None:
@@ -142,12 +143,12 @@ def test_a_server_that_will_go_away_is_announced(visitor: Visitor, wire: Wire) -
     wire.tell("go_away", time_left_ms=20_000, reason="The server restarts for an update.", resume="later")
     visitor.sees("Connection", "Restarting")
     expect(visitor.banners).to_have_count(1)
-    expect(visitor.banners).to_contain_text("The server restarts for an update. Reconnecting in")
+    expect(visitor.banners).to_have_text(["The server restarts for an update."])
     wire.close(1012)
     wire.wait_for_page(count=2)
     assert wire.hellos[1]["resume"] == "later"
     visitor.sees("Connection", "Connected")
-    expect(visitor.banners).to_have_text(["Reconnected. Your session continues."])
+    expect(visitor.banners).to_have_text(["Back. The conversation goes on."])
 
 
 def test_a_restart_in_a_call_is_told_in_one_place_and_nobody_is_said_to_be_heard(visitor: Visitor, wire: Wire) -> None:
@@ -162,15 +163,17 @@ def test_a_restart_in_a_call_is_told_in_one_place_and_nobody_is_said_to_be_heard
     wire.close(1012)
     visitor.sees("Connection", "Reconnecting")
     expect(visitor.banners).to_have_count(1)
-    expect(visitor.banners).to_contain_text("The server is restarting. Trying again")
-    visitor.sees("Microphone", "Mic on hold")
+    expect(visitor.banners).to_contain_text("Reconnecting… You can't be heard now.")
+    expect(visitor.page.locator(".call-controls")).to_contain_text("Mic paused, reconnecting")
+    visitor.sees("Microphone", "Mic paused")
     visitor.sees("Assistant", "Call on hold")
     for name in ("Connection", "Microphone", "Assistant"):
         expect(visitor.state(name)).not_to_have_attribute("data-tone", "good")
     expect(visitor.toasts).to_have_count(0)
     come_back(visitor, wire)
     wire.tell("state", state="listening")
-    expect(visitor.banners).to_have_text(["Reconnected. Your session continues."])
+    expect(visitor.banners).to_have_text(["Back. The conversation goes on. You can be heard again."])
+    expect(visitor.page.locator(".call-controls")).not_to_contain_text("Mic paused")
     expect(visitor.toasts).to_have_count(0)
     visitor.sees("Microphone", "Mic on")
     visitor.sees("Assistant", "Listening")
@@ -183,7 +186,7 @@ def test_the_word_that_the_page_is_back_goes_by_itself(invite: Invite, wire: Wir
     wire.wait_for_page()
     lose(visitor, wire)
     come_back(visitor, wire)
-    expect(visitor.banners).to_have_text(["Reconnected. Your session continues."])
+    expect(visitor.banners).to_have_text(["Back. The conversation goes on."])
     visitor.page.clock.run_for(6000)
     expect(visitor.banners).to_have_count(0)
 

@@ -100,6 +100,64 @@ def test_a_conversation_goes_on_from_a_call(sheet: Locator, wire: Wire) -> None:
     expect(sheet.page.get_by_text("Good morning.")).to_have_count(0)
 
 
+def test_a_call_that_changed_models_says_so(sheet: Locator, wire: Wire) -> None:
+    changed = CALL | {"models": ["best", "standard", "cascade"], "energy_path": [3, 2, 1]}
+    wire.records["/api/calls"] = {"calls": [changed, CALL | {"id": "k0", "energy_path": [3]}]}
+    sheet.get_by_role("button", name="Close").click()
+    sheet.page.get_by_role("button", name=HISTORY, exact=True).click()
+    entries = sheet.locator(".call")
+    expect(entries.first).to_contain_text("best, standard, cascade · model quality 3 → 2 → 1")
+    expect(entries.last).not_to_contain_text("model quality")
+
+
+def test_a_call_without_a_summary_goes_on_from_its_words(invite: Invite, wire: Wire) -> None:
+    wire.records["/api/calls"] = {"calls": [CALL | {"summary": "Summary unavailable."}]}
+    visitor = invite().open()
+    wire.wait_for_page()
+    sheet = visitor.open_sheet(HISTORY)
+    expect(sheet.locator(".call .quiet").last).to_have_text("Summary unavailable.")
+    sheet.get_by_role("button", name="Continue from here").click()
+    wire.wait_for_page(count=2)
+    assert wire.hellos[1]["initial_messages"] == [{"role": "user", "content": "Which trains go to Porto?"}]
+
+
+def test_a_summary_that_is_being_written_is_shown_when_it_is_there(invite: Invite, wire: Wire) -> None:
+    ended = CALL | {"started_ms": in_ms(-5000), "duration_ms": 4000, "summary": ""}
+    wire.records["/api/calls"] = {"calls": [ended]}
+    visitor = invite().open()
+    wire.wait_for_page()
+    sheet = visitor.open_sheet(HISTORY)
+    expect(sheet).to_contain_text("The summary is being written…")
+    wire.records["/api/calls"] = {"calls": [ended | {"summary": "You asked for the time."}]}
+    expect(sheet).to_contain_text("You asked for the time.")
+
+
+def test_a_call_that_goes_on_cannot_be_continued(invite: Invite, wire: Wire) -> None:
+    wire.records["/api/calls"] = {"calls": [CALL | {"duration_ms": None, "summary": ""}]}
+    visitor = invite().open()
+    wire.wait_for_page()
+    sheet = visitor.open_sheet(HISTORY)
+    expect(sheet).to_contain_text("The summary is written when the call ends.")
+    expect(sheet.get_by_role("button", name="Continue from here")).to_have_count(0)
+
+
+def test_a_conversation_that_goes_on_from_a_call_is_there_after_reloads(invite: Invite, tmp_path: Path) -> None:
+    """Before anything is said in it, and after."""
+    summary = "Summary of our earlier call: Asked for the evening train. Open: which one to book."
+    with serve(tmp_path) as served:
+        visitor = invite(f"http://127.0.0.1:{served.port}/")
+        visitor.page.route("**/api/calls", lambda route: route.fulfill(json={"calls": [CALL]}))
+        visitor.open().open_sheet(HISTORY).get_by_role("button", name="Continue from here").click()
+        expect(visitor.answers).to_have_text([summary])
+        visitor.page.reload()
+        expect(visitor.answers).to_have_text([summary])
+        visitor.write("fifteen percent of 80")
+        expect(visitor.answers.last).to_contain_text("12")
+        visitor.page.reload()
+        expect(visitor.answers.first).to_have_text(summary)
+        expect(visitor.answers.last).to_contain_text("12")
+
+
 def test_a_new_conversation_begins_empty(sheet: Locator, wire: Wire) -> None:
     sheet.get_by_role("button", name="New conversation").click()
     wire.wait_for_page(count=2)

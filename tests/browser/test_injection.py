@@ -86,7 +86,7 @@ def test_words_in_every_field_are_inert(visitor: Visitor, wire: Wire) -> None:
     expect(visitor.thread).to_contain_text(PAYLOADS[1])
     assert_inert(visitor)
     visitor.click("Cancel")
-    expect(visitor.open_sheet("Energy, latency and notices")).to_contain_text(PAYLOADS[1])
+    expect(visitor.open_sheet("Models, latency and notices")).to_contain_text(PAYLOADS[1])
     assert_inert(visitor)
 
 

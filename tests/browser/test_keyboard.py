@@ -27,7 +27,7 @@ def walk(visitor: Visitor, key: str = "Tab", *, most: int = 30) -> list[str]:
 
 def test_tab_leads_through_the_first_screen_in_the_order_of_reading(visitor: Visitor) -> None:
     names = walk(visitor)
-    assert names[:4] == ["Conversations and calls", "Energy, latency and notices", "Settings", "Keyboard shortcuts"]
+    assert names[:4] == ["Conversations and calls", "Models, latency and notices", "Settings", "Keyboard shortcuts"]
     assert names[4].startswith("Start a hands-free call")
     assert names[5] == "What time is it in Tokyo?"
     assert names[9] == "Message"

@@ -8,7 +8,7 @@ from tests.browser.scenes import in_ms
 from tests.browser.scripted import Wire
 from tests.browser.visitor import Visitor
 
-STATUS = "Energy, latency and notices"
+STATUS = "Models, latency and notices"
 KINDS = ["info", "success", "warning", "error"]
 
 
@@ -54,22 +54,10 @@ def test_an_error_stands_until_it_is_dismissed(visitor: Visitor, wire: Wire) -> 
 
 def test_energy_is_shown_as_meters(visitor: Visitor) -> None:
     sheet = visitor.open_sheet(STATUS)
-    for name, level in (("Voice energy", "3"), ("Text energy", "2")):
+    for name, level in (("Voice model quality", "3"), ("Text model quality", "2")):
         meter = sheet.get_by_role("meter", name=name)
         expect(meter).to_have_attribute("aria-valuenow", level)
         expect(meter).to_have_attribute("aria-valuemax", level)
-
-
-def test_energy_that_was_lost_is_shown_with_the_reason(visitor: Visitor, wire: Wire) -> None:
-    lost = {"mode": "voice", "max": 3, "reason": "rate-limit-exceeded", "resumable": False, "requires_fallback": True}
-    wire.tell("energy", level=1, previous=3, model="cascade", **lost)
-    sheet = visitor.open_sheet(STATUS)
-    meter = sheet.get_by_role("meter", name="Voice energy")
-    expect(meter).to_have_attribute("aria-valuenow", "1")
-    expect(meter).to_have_attribute("aria-valuetext", "1 of 3, cascade, lowered by a rate limit")
-    expect(sheet).to_contain_text("lowered by a rate limit")
-    wire.tell("energy", level=0, previous=1, model=None, **lost)
-    expect(sheet).to_contain_text("Exhausted")
 
 
 def test_a_server_that_knows_no_energy_shows_none(invite: Invite, wire: Wire) -> None:

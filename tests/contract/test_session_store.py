@@ -74,6 +74,13 @@ async def test_a_client_that_never_got_the_next_handle_can_reuse_the_old_one(ses
     assert await rotate(sessions, "h4", "h5") is not None
 
 
+async def test_a_session_that_was_resumed_before_it_was_stored_has_both_of_its_handles(sessions: SessionStore) -> None:
+    await sessions.begin(replace(session(handle_hash="h2"), previous_handle_hash="h1"))
+    assert await rotate(sessions, "h1", "h3") is not None
+    assert await rotate(sessions, "h3", "h4") is not None
+    assert await rotate(sessions, "h2", "h5") is None
+
+
 async def test_a_fenced_owner_cannot_settle_a_handle(sessions: SessionStore) -> None:
     await sessions.begin(session())
     await rotate(sessions)

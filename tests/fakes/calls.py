@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from itertools import count
+from random import Random
 from typing import Any, Final, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -87,7 +88,7 @@ class Server:
                 self.database.blocks,
                 self.database.voice_calls,
             ),
-            models=SharedModels(self.ladders),
+            models=SharedModels(self.ladders, random=Random(1)),
             handles=Handles(
                 new=(f"handle-{owner}-{n}" for n in count()).__next__, hash=lambda handle: f"hash of {handle}"
             ),
@@ -103,13 +104,9 @@ class Server:
     def use(self, mode: Mode, *factories: ModelFactory) -> None:
         """Gives the server models for a mode: one for all levels, or one for each level, the highest first."""
         clock = LoopClock()
-        by_level = dict(zip(range(MAX_LEVELS[mode], 0, -1), factories, strict=False))
-        ladder = (
-            Ladder.of(mode, by_level, clock.monotonic)
-            if len(factories) > 1
-            else Ladder.of_one(mode, *factories, clock.monotonic)
-        )
-        self.ladders[mode] = ladder
+        levels = range(MAX_LEVELS[mode], 0, -1)
+        by_level = dict(zip(levels, factories * (len(levels) if len(factories) == 1 else 1), strict=False))
+        self.ladders[mode] = Ladder.of(mode, by_level, clock.monotonic)
 
     async def aclose(self) -> None:
         await self.hub.aclose()

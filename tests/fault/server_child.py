@@ -6,7 +6,8 @@ The model does what the last typed words say. "tell NAME COUNT" is answered by s
 second each. With "look first" before it, the time is looked up once. "who said what" is answered by the roles of all
 messages that the model was given. "recite COUNT" is answered by so many words, of which the voice can be read.
 
-The voice hears the words of `RECITED`, and what it says can be read (`tests/fakes/spelling.py`).
+The voice hears the words of `RECITED`, and what it says can be read (`tests/fakes/spelling.py`). With the model
+"native", the server itself cannot speak: only the model has a voice.
 """
 
 import os
@@ -56,7 +57,7 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
     async with open_app(Settings(project_dir=folder, data_dir=folder)) as app:
         sockets = listen("127.0.0.1", 0)
         port = int(sockets[0].getsockname()[1])
-        model = Paced(Storyteller() if model_name == "storyteller" else await app.assistant())
+        model = Paced(await app.assistant() if model_name == "builtin" else Storyteller())
         voice = SpellingVoice()
         fakes = FakeEngines()
         fakes.words.say(" ".join(QUESTION_WORDS))
@@ -64,7 +65,8 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
         async def synthesize(text: str, voice_id: str | None, speed: float) -> bytes:
             return b"".join([sound.pcm async for sound in voice.speak(text)])
 
-        hub = app.hub(app.ladders(model, fakes.factory(model, voice)), synthesize)
+        ladders = app.ladders(model, fakes.factory(model, voice))
+        hub = app.hub(ladders, None if model_name == "native" else synthesize)
         authenticator = Authenticator(app.database.tokens, app.database.blocks, SystemClock(), required=False)
         asgi = make_app(hub, authenticator, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
 

@@ -78,7 +78,8 @@ class Servers:
         self._started: list[Served] = []
 
     async def start(self, *, drain_s: float = 5.0, model: str = "storyteller") -> Served:
-        """`model`: "storyteller", or "builtin" for the offline assistant, slowly."""
+        """`model`: "storyteller", "native" for one whose voice only it has, or "builtin" for the offline assistant,
+        slowly."""
         with (self.folder / "log").open("ab") as log:
             process = Forked.start("tests.fault.server_child", str(self.folder), str(drain_s), model, stderr=log)
         process.stdin.close()

@@ -12,10 +12,10 @@ from tests.fault.servers import servers_in
 pytestmark = pytest.mark.real_time
 
 
-async def run_cuts(folder: Path, count: int, seed: int, at_once: int = 20) -> list[str]:
+async def run_cuts(folder: Path, count: int, seed: int, at_once: int = 20, model: str = "storyteller") -> list[str]:
     rng, faults, turns = Random(seed), list[str](), asyncio.Semaphore(at_once)
     async with servers_in(folder) as servers:
-        places = await asyncio.gather(servers.start(), servers.start())
+        places = await asyncio.gather(servers.start(model=model), servers.start(model=model))
 
         async def cut(seed: int) -> None:
             async with turns:

@@ -93,6 +93,6 @@ sessionStorage.clear();
 
 await import("../src/main");
 if (open !== null) {
-  const labels: Record<string, string> = { history: "Conversations and calls", status: "Energy, latency and notices", settings: "Settings", keys: "Keyboard shortcuts" };
+  const labels: Record<string, string> = { history: "Conversations and calls", status: "Models, latency and notices", settings: "Settings", keys: "Keyboard shortcuts" };
   setTimeout(() => document.querySelector<HTMLButtonElement>(`[aria-label="${labels[open]}"]`)?.click(), 300);
 }

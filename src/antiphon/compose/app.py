@@ -17,8 +17,10 @@ from antiphon.authoring import build
 from antiphon.authoring.problems import BuildError
 from antiphon.clock import SystemClock
 from antiphon.compose.embedding import open_ranker
+from antiphon.compose.summaries import make_planner
 from antiphon.config import Settings
 from antiphon.continuity.energy import Ladder
+from antiphon.continuity.summarizer import ModelSummarizer
 from antiphon.models.base import TextModel
 from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
@@ -34,6 +36,7 @@ from antiphon.models.written_calls.model import WrittenCallsModel
 from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.authenticator import LOCAL_USER
+from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.hub import Handles, Hub
 from antiphon.session.models import Ladders, SharedModels
 from antiphon.session.speaking import Synthesize
@@ -111,14 +114,17 @@ class App:
             factories[Mode.VOICE] = voice
         return {mode: Ladder.of_one(mode, factory, SystemClock().monotonic) for mode, factory in factories.items()}
 
-    def hub(self, ladders: Ladders, synthesize: Synthesize | None = None) -> Hub:
-        """Makes the hub of this process's sessions."""
+    def hub(
+        self, ladders: Ladders, synthesize: Synthesize | None = None, summarizer: ModelSummarizer | None = None
+    ) -> Hub:
+        """Makes the hub of this process's sessions. Without a summarizer, summaries are extractive."""
         stores = self.database
         return Hub(
             executor=self.executor,
             stores=Stores(stores.conversations, stores.sessions, stores.messages, stores.blocks, stores.voice_calls),
-            models=SharedModels(ladders),
+            models=SharedModels(ladders, make_planner(summarizer, self.settings.continuity.summarize)),
             synthesize=synthesize,
+            summaries=None if summarizer is None else CallSummaries(stores.voice_calls, summarizer),
             composer=self.composer,
             handles=Handles(make_handle, hash_token, self.settings.continuity.resume_hours * HOUR_MS),
             clock=SystemClock(),

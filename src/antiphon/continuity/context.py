@@ -7,7 +7,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from antiphon.continuity.summarizer import Summarizer
-from antiphon.continuity.tokens import count_message
+from antiphon.continuity.tokens import count_message, most_tokens
 from antiphon.models.base import ModelError
 from antiphon.models.live import LiveProfile
 from antiphon.telemetry.log import get_logger
@@ -55,10 +55,14 @@ class ContextPlanner:
         *,
         summarize: Summarize = "always",
         count: Callable[[Message], int] = count_message,
+        most: Callable[[Message], int] = most_tokens,
     ) -> None:
+        """`count` counts the tokens of a message, which takes a while for long ones. `most` quickly gives a number that
+        the count does not exceed."""
         self._summarizer = summarizer
         self._summarize = summarize
         self._count = count
+        self._most = most
 
     async def plan(
         self,
@@ -76,20 +80,19 @@ class ContextPlanner:
         """
         turns = list(_turns_before(transcript, before_turn))
         always = is_fallback and self._summarize == "always"
-        first = _first_recent(turns) if always else self._first_that_fits(turns, profile)
+        first = _first_recent(turns) if always else await self._first_that_fits(turns, profile)
         if first == 0:
             return Carried(call_summary)
         left_out = [message for turn in turns[:first] for message in turn.messages]
         return Carried(call_summary or await self._summary_of(left_out), turns[first].id)
 
-    def _first_that_fits(self, turns: Sequence[_Turn], profile: LiveProfile) -> int:
-        """Returns the place of the first of the newest turns that fit. The newest is kept even if it does not."""
-        left = int((profile.context_tokens or UNKNOWN_CONTEXT_TOKENS) * HISTORY_SHARE)
-        for place in range(len(turns) - 1, -1, -1):
-            left -= sum(map(self._count, turns[place].messages))
-            if left < 0:
-                return min(place + 1, len(turns) - 1)
-        return 0
+    async def _first_that_fits(self, turns: Sequence[_Turn], profile: LiveProfile) -> int:
+        """Returns the place of the first of the newest turns that fit."""
+        room = int((profile.context_tokens or UNKNOWN_CONTEXT_TOKENS) * HISTORY_SHARE)
+        if _first_within(turns, room, self._most) == 0:
+            return 0
+        # In a thread: it takes 0.1 s for a conversation that fills a large context, if the tokens are estimated.
+        return await asyncio.to_thread(_first_within, turns, room, self._count)
 
     async def _summary_of(self, messages: Sequence[Message]) -> str:
         try:
@@ -118,3 +121,13 @@ def _first_recent(turns: Sequence[_Turn]) -> int:
     """Returns the place of the first of the `RECENT_TURNS` newest turns with words of the user."""
     places = [place for place, turn in enumerate(turns) if turn.has_user]
     return places[-RECENT_TURNS] if len(places) >= RECENT_TURNS else 0
+
+
+def _first_within(turns: Sequence[_Turn], room: int, count: Callable[[Message], int]) -> int:
+    """Returns the place of the first of the newest turns that this many tokens are enough for. The newest is kept even
+    if they are not."""
+    for place in range(len(turns) - 1, -1, -1):
+        room -= sum(map(count, turns[place].messages))
+        if room < 0:
+            return min(place + 1, len(turns) - 1)
+    return 0

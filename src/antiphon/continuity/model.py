@@ -62,8 +62,8 @@ class ContinuousModel:
         post: Callable[[FromModel], None],
         counters: ContinuityCounters,
         handle: UpstreamHandle | None = None,
+        random: Random,
         voice: tuple[str | None, float] = (None, 1.0),
-        random: Random | None = None,
     ) -> None:
         """Begins to connect. `post` reaches the session's mailbox; `handle` is that of an earlier upstream session."""
         self.state = ConnectionState.CONNECTING
@@ -77,7 +77,7 @@ class ContinuousModel:
             take=self._take,
             tell=self._tell,
             counters=counters,
-            random=random or Random(),
+            random=random,
         )
         self._connector.handle, self._connector.voice = handle, voice
         self._upstream: ModelConnection | None = None
@@ -98,6 +98,7 @@ class ContinuousModel:
         self._deadline: asyncio.TimerHandle | None = None
         self._looking: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
+        self._wait_timers: tuple[asyncio.TimerHandle, ...] = ()
         self._connecting: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
         self._is_renewed = False
@@ -216,18 +217,15 @@ class ContinuousModel:
             self._connecting = asyncio.create_task(self._connect())
 
     async def _connect(self) -> None:
-        loop, turn = asyncio.get_running_loop(), self._turn
-        timers = [loop.call_later(DELAY_S, self._note_delay), loop.call_later(MAX_WAIT_S, self._fail_waiting)]
-        began = self._turns
+        turn, began = self._turn, self._turns
         try:
             said = turn.said if turn is not None and turn.is_lost else ""
             connection = await self._connector.connect(is_first=not self.was_opened, said=said)
         except ModelError as error:
-            self._give_up(error)
+            # A connection that is about to end still serves until its time is over.
+            if self._upstream is None or error.rate_limited:
+                self._give_up(error)
             return
-        finally:
-            for timer in timers:
-                timer.cancel()
         if self._upstream is not None and self._turns != began and self._goes_away:
             # A turn has begun on the old connection. The new one does not know of it; the next one will.
             self._connector.retire(connection)
@@ -242,6 +240,7 @@ class ContinuousModel:
         self._upstream = connection
         self.state, self.was_opened = ConnectionState.OPEN, True
         self._forget_end()
+        self._watch_wait()
         self._ids.clear()
         self._unasked.clear()
         self._has_heard = False
@@ -309,6 +308,7 @@ class ContinuousModel:
         if self._turn is not None:
             same_voice = self._pool.rung is self._connector.rung
             self._turn.lose(same_voice=same_voice)
+            self._watch_wait()
 
     def _give_up(self, error: ModelError) -> None:
         """There is no model any more."""
@@ -323,6 +323,16 @@ class ContinuousModel:
             self._tell(live.Closed(str(error), kind, error.retry_after_s))
         else:
             self._tell(ConnectFailed(error))
+
+    def _watch_wait(self) -> None:
+        """A turn that waits for a model is not left waiting in silence, nor for ever."""
+        for timer in self._wait_timers:
+            timer.cancel()
+        self._wait_timers = ()
+        if self._turn is not None and self._upstream is None:
+            loop = asyncio.get_running_loop()
+            delay, end = (DELAY_S, self._note_delay), (MAX_WAIT_S, self._fail_waiting)
+            self._wait_timers = tuple(loop.call_later(seconds, act) for seconds, act in (delay, end))
 
     def _note_delay(self) -> None:
         turn = self._turn
@@ -495,10 +505,12 @@ class ContinuousModel:
         if self._turn is not turn:
             self._turn = turn
             self._turns += 1
+            self._watch_wait()
         self._watch()
 
     def _end_turn(self) -> None:
         self._turn = None
+        self._watch_wait()
         self._heard.forget()
         self._watch()
 
@@ -535,6 +547,7 @@ class ContinuousModel:
         """Everything is given up at once; what takes time goes on in the background."""
         self._turn = None
         self._forget_end()
+        self._watch_wait()
         if self._connecting is not None and self._connecting is not asyncio.current_task():
             self._connecting.cancel()
         if self._upstream is not None:

@@ -165,6 +165,9 @@ class GatewaySession:
         runner.charge(charge_to(deps.quota, account, deps.clock))
         runner.observe = link.observe
         session = cls(deps, active, link, account)
+        if opening.resume is not None:
+            # What was said just before the client left may have been answered meanwhile. Nobody waits for that.
+            runner.post(partial(client_application.leave, runner))
         try:
             if opening.history:
                 client_application.bring(runner, opening.history)
@@ -322,10 +325,13 @@ class GatewaySession:
         self._active.runner.post(work)
 
     def close(self, *, for_good: bool) -> None:
-        """The client has left. Unless it left for good, its session waits for it to resume."""
+        """The client has left. Unless it left for good, its session waits for it to resume.
+
+        The answer under way ends. The other protocols have no messages for the rest of an answer after a resumption:
+        Gemini's sessions, too, are resumed as they were between two turns.
+        """
         self._active.runner.observe = lambda effect: None
-        if for_good:
-            self._active.runner.post(partial(client_application.leave, self._active.runner))
+        self._active.runner.post(partial(client_application.leave, self._active.runner))
         self._deps.hub.detach(self._active, self._link, for_good=for_good)
 
 

@@ -109,6 +109,8 @@ class Prompt:
     allows_local: bool = True
     """Whether the offline assistant may answer in place of the model. It would not follow the instructions of a client
     application."""
+    summary: str = ""
+    """What was said before the messages begin. It is part of `system`, too."""
 
 
 @dataclass(frozen=True, slots=True)

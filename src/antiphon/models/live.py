@@ -298,6 +298,8 @@ class LiveContext:
     allows_local: bool = True
     """Whether the offline assistant may answer in place of the model. It would not follow the instructions of a client
     application."""
+    summary: str = ""
+    """What was said before the transcript and the history begin. It is part of `system`, too."""
 
 
 class ToolAnswer(Struct, frozen=True):

@@ -55,6 +55,7 @@ def make_prompt(context: LiveContext, messages: Sequence[Message]) -> Prompt:
         context.mode,
         mode_note=context.mode_note,
         allows_local=context.allows_local,
+        summary=context.summary,
     )
 
 

@@ -259,6 +259,8 @@ class Energy(ServerMessage, frozen=True, tag="energy"):
     resumable: bool
     requires_fallback: bool
     """Whether the new model starts from a summary instead of the old model's handle."""
+    again_in_s: float | None = None
+    """In how many seconds a better model may be used again. Null: it is not known, or nothing prevents it."""
 
 
 class Notice(ServerMessage, frozen=True, tag="notice"):

@@ -42,8 +42,13 @@ class CallLog:
         """The energy levels of the call under way, or of the one that is about to begin."""
 
     @property
+    def current(self) -> VoiceCall | None:
+        """The call under way, with which another process can go on."""
+        return self._call
+
+    @property
     def stored(self) -> VoiceCall | None:
-        """The call, if it is stored, so that another process can go on with it."""
+        """The call, if something was said in it."""
         return self._call if self._is_stored else None
 
     async def latest_summary(self) -> str:
@@ -82,6 +87,13 @@ class CallLog:
         """The call that another process has left."""
         self._call, self._is_stored = call, call is not None
         self._levels = () if call is None else call.energy_path
+
+    async def take_over(self, call: VoiceCall) -> None:
+        """Goes on with the call of another process, which may not be stored yet, unless it has ended since."""
+        found = await self._store.get(call.id, call.user)
+        if found is None or found.ended_ms is None:
+            self.restore(call)
+            self._is_stored = found is not None
 
     async def save(self) -> None:
         """To be called when a turn is over."""

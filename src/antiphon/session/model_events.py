@@ -80,6 +80,7 @@ def tell_energy(outbox: Outbox, session_id: str, change: EnergyChange) -> None:
             model=change.model,
             resumable=change.resumable,
             requires_fallback=change.requires_fallback,
+            again_in_s=change.again_in_s,
         )
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Final
 
 from antiphon.continuity.connecting import ContextSource
@@ -31,6 +32,7 @@ class SharedModels:
     ladders: Ladders
     planner: ContextPlanner = field(default_factory=lambda: ContextPlanner(ExtractiveSummarizer()))
     counters: ContinuityCounters = field(default_factory=ContinuityCounters)
+    random: Random = field(default_factory=Random)
 
 
 class SessionModels:
@@ -171,6 +173,7 @@ class SessionModels:
             source=self._source,
             post=self._post,
             counters=self._shared.counters,
+            random=self._shared.random,
             handle=self._handles.pop(mode, None),
             voice=self._voice,
         )

@@ -115,6 +115,9 @@ class RecentMessages:
     def __iter__(self) -> Iterator[tuple[int, str]]:
         return iter(self._messages)
 
+    def __len__(self) -> int:
+        return len(self._messages)
+
     def add(self, n: int, text: str) -> None:
         self._messages.append((n, text))
         self._bytes += len(text)
@@ -143,6 +146,11 @@ class Outbox:
         """A client that has not seen this message is given the history."""
         self._link: Link | None = None
         self._form = AudioForm.JSON
+
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether messages were sent that are not stored yet."""
+        return bool(self._unsaved)
 
     @property
     def link(self) -> Link | None:

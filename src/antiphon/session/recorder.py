@@ -93,7 +93,7 @@ class Recorder:
             **asdict(self._preferences()),
             listening=state.resting is Phase.LISTENING,
             turns=state.turns - (not state.is_settled),
-            call=self._calls.stored,
+            call=self._calls.current,
             upstream=self._upstream(),
         )
         self._stored.describe(mode=state.mode, turn=self._tool_turn, tools_version=tools.pinned_version, state=resume)

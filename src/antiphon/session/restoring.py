@@ -35,7 +35,8 @@ async def restore(runner: "Runner", record: SessionRecord, sent: SentMessages, *
     state = SessionState(mode, resting, resting, turns=stored.turns, queue=last_queue(sent))
     outbox.restore(sent, seen_n)
     runner.models.restore_upstream(stored.upstream)
-    runner.calls.restore(stored.call if mode is Mode.VOICE else None)
+    if stored.call is not None and mode is Mode.VOICE:
+        await runner.calls.take_over(stored.call)
     unfinished = await runner.writer.restore()
     if unfinished is not None:
         heard = heard_of(state.turns + 1, sent, seen_n)

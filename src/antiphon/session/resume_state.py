@@ -40,7 +40,7 @@ class ResumeState(Preferences):
     turns: int = 0
     """How many turns there were, without the one under way."""
     call: VoiceCall | None = None
-    """The call that goes on, once something was said in it."""
+    """The call that goes on."""
     settled_seq: int = 0
     """The number of the last stored message when no turn was under way."""
     is_answering: bool = False

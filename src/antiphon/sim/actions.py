@@ -43,6 +43,8 @@ class Then(StrEnum):
     """The conversation goes on until the time is over; then the socket is closed."""
     SILENCE = "silence"
     """Nothing is sent or read any more, and the socket stays open."""
+    VANISH = "vanish"
+    """The conversation goes on until the time is over; then nothing is sent or read any more, and no close comes."""
     CLOSE = "close"
     """The socket is closed at once, without waiting for the time to pass."""
 
@@ -122,6 +124,10 @@ class TwoResponses(Action, frozen=True):
     text: str = "By the way, this is another answer."
 
 
+class Replay(Action, frozen=True):
+    """Sends the session's latest answer once more, as providers do that replay items after a resumption."""
+
+
 class Drop(Alteration, frozen=True):
     """Loses the message."""
 
@@ -191,6 +197,7 @@ SOCKET_ACTIONS: Final[Mapping[str, type[Action]]] = {
     "speech_and_tool_call": SpeechAndToolCall,
     "two_responses": TwoResponses,
     "greet": Greet,
+    "replay": Replay,
 }
 """What every simulator with a WebSocket can do."""
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextDelta, TextProfile
 from antiphon.models.builtin import BuiltinModel, replies
 from antiphon.models.completeness import Completeness
-from antiphon.prompts.composer import CLIENT_HEADING
+from antiphon.prompts.composer import CLIENT_HEADING, SUMMARY_HEADING
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
@@ -92,7 +92,8 @@ class ToolAssistant:
             return
         assistant = await self._assistant(frozenset(name for name in declared if name in self._known))
         messages = [_with_words(each) if isinstance(each, ToolMessage) else each for each in prompt.messages]
-        async for event in assistant.reply(replace(prompt, messages=messages)):
+        summary = prompt.summary or _told_summary(prompt)
+        async for event in assistant.reply(replace(prompt, messages=messages, summary=summary)):
             if isinstance(event, CallRequested):
                 name, args = event.call.name, event.call.args
                 event = CallRequested(ToolCall(None, name, fit_arguments(args, declared[name])))
@@ -116,6 +117,11 @@ def _words_to_say(prompt: Prompt) -> str | None:
     last = prompt.messages[-1] if prompt.messages else None
     found = _SAY.search(instructions) or (_SAY.search(last.text) if isinstance(last, UserMessage) else None)
     return found["words"].strip() if found else None
+
+
+def _told_summary(prompt: Prompt) -> str:
+    """Finds the summary of an earlier part of the conversation in the client's instructions."""
+    return prompt.system.partition(SUMMARY_HEADING)[2].removesuffix(prompt.mode_note).strip()
 
 
 def _told_result(words: str) -> ToolMessage | None:

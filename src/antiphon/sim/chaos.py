@@ -35,6 +35,7 @@ _CHOICES: Final[Mapping[str, Callable[[Random], Action]]] = {
     "speech_and_tool_call": lambda random: actions.SpeechAndToolCall(),
     "two_responses": lambda random: actions.TwoResponses(),
     "greet": lambda random: actions.Greet(),
+    "replay": lambda random: actions.Replay(),
     "refuse": lambda random: actions.Refuse(status=random.choice((429, 500, 503))),
     "reject_handle": lambda random: actions.RejectHandle(problem=random.choice(list(actions.HandleProblem))),
     "error_line": lambda random: actions.ErrorLine(),
@@ -63,7 +64,7 @@ def _pick_trigger(action: Action, random: Random, vocabulary: Vocabulary) -> Tri
         return Trigger(Occasion.RESUME)
     if isinstance(action, actions.DuplicateToolCall):
         return Trigger(Occasion.SERVER_MESSAGE, "tool_call")
-    if isinstance(action, actions.Greet) and Occasion.RESUMED in vocabulary.occasions:
+    if isinstance(action, actions.Greet | actions.Replay) and Occasion.RESUMED in vocabulary.occasions:
         return Trigger(Occasion.RESUMED)
     triggers = [
         Trigger(Occasion.SECONDS, round(random.uniform(0, MAX_SECONDS), 1)),

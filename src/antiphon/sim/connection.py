@@ -136,6 +136,8 @@ class Connection:
                 await self.transmit(self._conversation.inject(action))
                 if then is actions.Then.SILENCE:
                     self._is_silent = True
+                elif then is actions.Then.VANISH:
+                    self._start(self._vanish_after(seconds_left))
                 elif then is actions.Then.CLOSE:
                     await self.transmit(self._conversation.expire(), even_if_held=True)
                 else:
@@ -191,6 +193,10 @@ class Connection:
     async def _expire_after(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
         await self.transmit(self._conversation.expire(), even_if_held=True)
+
+    async def _vanish_after(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._is_silent = True
 
     async def _reset(self) -> None:
         self._is_closed = True

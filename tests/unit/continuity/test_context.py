@@ -41,7 +41,12 @@ def make_transcript(turns: int) -> Transcript:
 def make_planner(
     summarizer: RecordingSummarizer | None = None, *, summarize: Summarize = "always", tokens_each: int = 10
 ) -> ContextPlanner:
-    return ContextPlanner(summarizer or RecordingSummarizer(), summarize=summarize, count=lambda message: tokens_each)
+    return ContextPlanner(
+        summarizer or RecordingSummarizer(),
+        summarize=summarize,
+        count=lambda message: tokens_each,
+        most=lambda message: tokens_each * 3,
+    )
 
 
 async def plan(

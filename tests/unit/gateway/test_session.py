@@ -11,6 +11,7 @@ from antiphon.gateway.client_calls import ClientCall, ClientCalls, ToolDeclarati
 from antiphon.gateway.session import OUTPUT_HZ
 from antiphon.protocol.closing import INTERNAL
 from antiphon.session.client_application import ClientApplication
+from antiphon.session.state import Phase
 from antiphon.tools.call import ToolCall
 from antiphon.tools.errors import ClientToolError
 from antiphon.tools.registry import Snapshot
@@ -252,3 +253,22 @@ async def test_a_call_that_a_web_page_may_have_suggested_needs_the_users_yes(ser
     calls.answer(sent[0].id, "open")
     await asyncio.sleep(1)
     assert told.answers[-1] == "Done."
+
+
+@pytest.mark.parametrize("away_s", [0.0, 10.0])
+async def test_a_resumed_session_does_not_go_on_with_an_answer_that_its_client_has_left(
+    servers: ScriptedServers, away_s: float
+) -> None:
+    server = servers.open(text=[], voice=[Say("One two three.", first_audio_ms=500, audio_ms=5_000)])
+    session, _ = await open_session(server, mode=Mode.VOICE)
+    session.listen()
+    await asyncio.sleep(0.1)
+    session.say("count")
+    await asyncio.sleep(0.3)
+    session.close(for_good=False)
+    await asyncio.sleep(away_s)
+    again, told = await open_session(server, mode=Mode.VOICE, resume=session.handle)
+    await asyncio.sleep(1)
+    assert again.state.phase is Phase.LISTENING
+    assert told.answers == []
+    again.close(for_good=True)

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from antiphon.config import Assistant
-from antiphon.prompts.composer import CALL_NOTE, TIMEOUT_SETTLED, Composer, PromptError, notes_about
+from antiphon.prompts.composer import (
+    CALL_NOTE,
+    SUMMARY_HEADING,
+    TIMEOUT_SETTLED,
+    Composer,
+    PromptError,
+    notes_about,
+    summary_note,
+)
 from antiphon.storage.memory import MemoryBlockStore
 from antiphon.tools.policy import TEXT_BUDGET, VOICE_BUDGET, VOICE_TOP_K, TurnBudget
 from antiphon.tools.spec import Mode
@@ -142,3 +150,10 @@ def test_a_missing_part_is_named(tmp_path: Path, missing: str) -> None:
         (tmp_path / name).write_text(name)
     with pytest.raises(PromptError, match=rf"the prompt file .*{missing} cannot be read: No such file or directory\."):
         Composer(folder=tmp_path)
+
+
+def test_a_summary_is_marked_as_context() -> None:
+    assert summary_note(" You asked for the time. ") == f"{SUMMARY_HEADING}\n\nYou asked for the time."
+    assert summary_note("") == summary_note(" \n") == ""
+    prompt = Composer().compose(Mode.TEXT, tools_version="1", summaries="", notes=[summary_note("About tea.")])
+    assert prompt.text.endswith("About tea.")

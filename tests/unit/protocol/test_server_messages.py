@@ -82,7 +82,7 @@ ADDED: list[tuple[ServerMessage, str, set[str]]] = [
     (
         Energy(Mode.VOICE, 2, 3, 3, EnergyReason.RATE_LIMIT_EXCEEDED, "m", True, False),
         "energy",
-        {"mode", "level", "max", "previous", "reason", "model", "resumable", "requires_fallback"},
+        {"mode", "level", "max", "previous", "reason", "model", "resumable", "requires_fallback", "again_in_s"},
     ),
     (Notice(NoticeKind.INFO, "Reconnected."), "notice", {"kind", "text", "code", "duration_ms"}),
     (

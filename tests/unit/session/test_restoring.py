@@ -98,7 +98,7 @@ async def test_a_call_continued_in_another_process_is_one_call(servers: Scripted
     await back.settle(10)
     await back.say(c.EndVoice())
     (found,) = await client.server.database.voice_calls.list("ann", 10)
-    assert found.summary == "The user said: what time is it; and now."
+    assert found.summary == "You asked what time it is. You said “and now”."
     assert found.ended_ms is not None
 
 

@@ -15,11 +15,14 @@ from antiphon.protocol import server_messages as s
 from antiphon.session.active import PARKED_S
 from antiphon.session.outbox import KEPT_SPEECH_BYTES
 from antiphon.storage.memory import MemoryDatabase
+from antiphon.tools.context import Args, Context
+from antiphon.tools.result import ToolResult, ok
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, UserMessage
 from tests.fakes.calls import Client, ScriptedServers, Server
+from tests.fakes.gates import make_tool
 from tests.fakes.scripted import ScriptedModel
-from tests.fakes.scripted_live import PROFILE, HangUp, Hear, Say, ScriptedLive, Stall
+from tests.fakes.scripted_live import PROFILE, Call, HangUp, Hear, Say, ScriptedLive, Stall
 from tests.fakes.spelling import SpellingVoice, read, spell
 from tests.fakes.voice import FakeEngines
 
@@ -368,6 +371,49 @@ async def test_an_answer_is_still_heard_if_its_model_is_lost_meanwhile(servers: 
     await back.settle(1)
     assert back.states[-1] == "speaking"
     assert pieces_ms(back) > 5_900
+
+
+# What else is told to a client that is away.
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True], ids=["same", "other"])
+async def test_what_is_told_while_no_turn_is_under_way_is_not_lost(
+    servers: ScriptedServers, is_elsewhere: bool
+) -> None:
+    one = servers.open(text=["Hello."], voice=[], database=MemoryDatabase())
+    client = await ask(one, "hi")
+    client.drop()
+    await client.settle(1)
+    await client.say(c.TestAudio())
+    server = servers.open(text=[], voice=[], database=one.database, owner="two") if is_elsewhere else one
+    back = await Client(server).enter(resume=client.handle, last_n=client.last_n)
+    assert [notice.code for notice in back.every(s.Notice)] == ["voice_unavailable"]
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True], ids=["same", "other"])
+async def test_a_turn_with_a_tool_that_ends_while_the_client_is_away_is_replayed(
+    servers: ScriptedServers, is_elsewhere: bool
+) -> None:
+    async def read(args: Args, context: Context) -> ToolResult:
+        await asyncio.sleep(2)
+        return ok({"text": "read"})
+
+    tool = make_tool("read_it", read, latency_budget_ms=5_000)
+    script = [Call("read_it"), Say(SONG, audio_ms=3_000)]
+    one = servers.open(tool, text=[], voice=script, database=MemoryDatabase())
+    client = await ask(one, "read it")
+    assert client.every(s.ToolCall)
+    assert not client.every(s.ToolResult)
+    client.drop()
+    await asyncio.sleep(10)
+    two = servers.open(tool, text=[], voice=[], database=one.database, owner="two") if is_elsewhere else one
+    back = await Client(two).enter(resume=client.handle, last_n=client.last_n)
+    await back.settle(20)
+    assert back.every(s.ToolCall) == []
+    assert [result.ok for result in back.every(s.ToolResult)] == [True]
+    assert [response.text for response in back.every(s.Response)] == [SONG]
+    assert len(back.every(s.Audio)) == 3
+    assert back.states[-1] == "listening"
 
 
 async def told(client: Client) -> list[str]:

@@ -284,7 +284,7 @@ async def test_a_call_leaves_a_summary_and_its_turns_are_part_of_the_conversatio
     await client.say(c.EndVoice())
     assert client.last(s.EndVoiceSession).reason == "user_request"
     (call,) = await server.database.voice_calls.list("ann", 10)
-    assert call.summary == "The user said: what time is it."
+    assert call.summary == "You asked what time it is."
     assert call.ended_ms is not None
     await client.write("and how are you")
     assert UserMessage("what time is it") in servers.script.prompts[-1].messages
@@ -316,7 +316,7 @@ async def test_a_client_that_says_goodbye_ends_the_call(servers: ScriptedServers
     await client.settle(1)
     (call,) = await server.database.voice_calls.list("ann", 10)
     assert call.ended_ms is not None
-    assert call.summary == "The user said: what time is it."
+    assert call.summary == "You asked what time it is."
 
 
 async def test_a_call_ends_when_its_client_does_not_come_back(servers: ScriptedServers) -> None:
@@ -344,7 +344,7 @@ async def test_loading_another_conversation_starts_another_call(servers: Scripte
     await client.settle(10)
     await client.say(c.EndVoice())
     calls = await server.database.voice_calls.list("ann", 10)
-    assert [call.summary for call in calls] == ["The user said: and now.", "The user said: what time is it."]
+    assert [call.summary for call in calls] == ["You said “and now”.", "You asked what time it is."]
     assert len({call.conversation_id for call in calls}) == 2
 
 

@@ -187,6 +187,19 @@ async def test_the_limit_can_be_set_and_scaled() -> None:
         assert asyncio.get_running_loop().time() - began_s == pytest.approx(10, abs=0.1)
 
 
+async def test_a_connection_can_go_on_after_go_away_and_then_fall_silent_without_a_close() -> None:
+    script = "faults: [{when: {seconds: 1}, do: {go_away: {seconds_left: 3, then: vanish}}}]"
+    simulated, _ = simulate_gemini(script)
+    async with simulated.gemini() as client:
+        assert await client.heard() == {"goAway": {"timeLeft": "3s"}}
+        client.say(text("hello"))
+        await client.heard_until("turnComplete")
+        await client.heard_until("sessionResumptionUpdate")
+        await asyncio.sleep(4)
+        client.say(text("are you there"))
+        assert await client.is_quiet(100)
+
+
 async def test_go_away_can_be_followed_by_silence_or_a_close() -> None:
     silent, _ = simulate_gemini("faults: [{when: {seconds: 1}, do: {go_away: {seconds_left: 3, then: silence}}}]")
     closing, _ = simulate_gemini("faults: [{when: {seconds: 1}, do: {go_away: {seconds_left: 3}}}]")
@@ -298,3 +311,13 @@ async def test_the_model_greets_again_after_a_resumption() -> None:
     async with simulated.gemini(resume("handle-1")) as client:
         heard = await client.heard_until("turnComplete")
     assert heard[0]["serverContent"]["outputTranscription"] == {"text": "Hello again!"}
+
+
+async def test_the_latest_answer_is_replayed_after_a_resumption() -> None:
+    simulated, _ = simulate_gemini("faults: [{when: resumed, do: replay}]")
+    async with simulated.gemini() as client:
+        client.say(text("hello"))
+        said = await client.heard_until("turnComplete")
+        await client.heard_until("sessionResumptionUpdate")
+    async with simulated.gemini(resume("handle-1")) as client:
+        assert await client.heard_until("turnComplete") == said

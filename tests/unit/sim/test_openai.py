@@ -171,3 +171,13 @@ async def test_the_model_speaks_without_being_asked() -> None:
     async with simulated.openai() as client:
         heard = await asyncio.wait_for(client.heard_until("response.done"), 3)
     assert heard[-1]["response"]["output"][0]["content"][0]["transcript"] == "Hello! How can I help you?"
+
+
+async def test_the_latest_response_is_replayed() -> None:
+    simulated, _ = simulate_openai("faults: [{when: {seconds: 2}, do: replay}]")
+    async with simulated.openai() as client:
+        say(client, "hello")
+        said = await client.heard_until("response.done")
+        heard = await asyncio.wait_for(client.heard_until("response.done"), 3)
+    begin = next(place for place, each in enumerate(said) if each["type"] == "response.created")
+    assert heard == said[begin:]

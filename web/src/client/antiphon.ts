@@ -3,7 +3,7 @@
 import { createBargeIn, createVoiceGate } from "./barge-in";
 import type { CapturedFrame } from "./capture";
 import type { AntiphonEvents, Connection, Devices, Level, MicrophoneState, Playing, SoundState } from "./events";
-import { createEmitter, VOICE_UNAVAILABLE } from "./events";
+import { createEmitter, endsCall } from "./events";
 import { encodeMicrophone, type Incoming } from "./frames";
 import { createListening } from "./listening";
 import { createMicrophone, listDevices } from "./microphone";
@@ -80,6 +80,8 @@ export class Antiphon {
   #sessionConversation: string | null = null;
   /** Whether the server has worked on a turn of this conversation. Before that, its speech is a greeting. */
   #hasTurn = false;
+  /** Whether the server has only promised to store the initial messages: it does so with the first turn. */
+  #isUnstored: boolean;
 
   readonly #sound = createSound((now) => this.#update("sound", now));
   readonly #player = createPlayer(this.#sound, {
@@ -118,6 +120,7 @@ export class Antiphon {
     this.#token = options.token;
     this.mode = options.mode ?? "text";
     this.conversationId = options.conversationId ?? null;
+    this.#isUnstored = options.initialMessages !== undefined;
     this.#session = createSession(options.url ?? socketUrl(), () => this.#hello(), {
       received: (incoming) => this.#receive(incoming),
       connection: (now) => this.#connectionChanged(now),
@@ -328,14 +331,16 @@ export class Antiphon {
         this.#sessionConversation = message.conversation_id;
         break;
       case "transcript":
-        if (message.is_final) this.conversationId = this.#sessionConversation;
+        if (message.is_final) this.#markStored();
         break;
       case "response":
         // A spoken turn may never get a transcript. A greeting alone is not stored.
-        if (this.#hasTurn) this.conversationId = this.#sessionConversation;
+        if (this.#hasTurn) this.#markStored();
         break;
       case "history":
-        this.conversationId = this.#sessionConversation = message.conversation_id;
+        if (message.conversation_id !== this.#sessionConversation) this.#isUnstored = false;
+        this.#sessionConversation = message.conversation_id;
+        if (!this.#isUnstored) this.conversationId = message.conversation_id;
         break;
       case "error":
         if (message.code === "unknown_conversation") this.conversationId = null;
@@ -354,9 +359,14 @@ export class Antiphon {
         this.#listening.end();
         break;
       case "notice":
-        if (message.code === VOICE_UNAVAILABLE) this.#listening.end();
+        if (endsCall(message)) this.#listening.end();
         break;
     }
+  }
+
+  #markStored(): void {
+    this.#isUnstored = false;
+    this.conversationId = this.#sessionConversation;
   }
 
   get #isBusy(): boolean {

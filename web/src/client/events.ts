@@ -1,9 +1,16 @@
 /** The client's own events, besides the server's messages, and the emitter for both. */
 
-import type { ServerMessage, ServerMessages } from "./wire";
+import type { NoticeMessage, ServerMessage, ServerMessages } from "./wire";
 
 /** The code of the notice that says why there is no call. */
 export const VOICE_UNAVAILABLE = "voice_unavailable";
+/** The code of the notice that all models have exceeded their limits. */
+export const EXHAUSTED = "energy_exhausted";
+
+/** Whether this notice means that there is no call, or no longer. */
+export function endsCall({ code }: NoticeMessage): boolean {
+  return code === VOICE_UNAVAILABLE || code === EXHAUSTED;
+}
 
 /** The state of the connection. */
 export type Connection =

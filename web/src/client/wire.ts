@@ -400,6 +400,8 @@ export interface EnergyMessage {
   resumable: boolean;
   /** Whether the new model starts from a summary instead of the old model's handle. */
   requires_fallback: boolean;
+  /** In how many seconds a better model may be used again. Null: it is not known, or nothing prevents it. */
+  again_in_s: number | null;
   /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
   n: number;
 }

@@ -46,7 +46,7 @@ export function App() {
         <Banners />
         <Reminders />
         {hasThread ? <Thread /> : <Welcome />}
-        <Dock hasOrb={hasThread} />
+        <Dock hasOrb={hasThread} showStatus={() => setSheet("status")} />
       </main>
       <Flyout />
       <Confirmation />

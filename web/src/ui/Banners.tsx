@@ -1,14 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "../client/antiphon";
-import { TOKEN_NEEDED } from "../view/state";
+import { EXHAUSTED } from "../client/events";
+import { findExhausted } from "../view/energy";
+import { type Episode, TOKEN_NEEDED } from "../view/state";
 import { formatCountdown } from "../view/format";
+import { Exhausted } from "./Energy";
 import { useCountdown, usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 
 const TAKEN_OVER = 4409;
 const TOKEN_REFUSED = "This token was not accepted. It may be wrong or expired. Enter another one.";
-/** How long the page says that it has reconnected. */
-const RECONNECTED_MS = 4000;
 
 /** What keeps the user from talking or typing, and what to do about it. */
 export function Banners() {
@@ -16,6 +17,7 @@ export function Banners() {
     <div class="banners">
       <Blocked />
       <ConnectionBanner />
+      <EpisodeBanner />
       <ErrorBanner />
       <MicrophoneBanner />
       <SoundBanner />
@@ -44,66 +46,62 @@ function BlockCountdown({ until, message }: { until: number; message: string }) 
   );
 }
 
-/** The state of the connection, in one place: about to close, lost, or restored. */
+/** The connection was closed for good. Everything else about it is told by the line. */
 function ConnectionBanner() {
   const connection = useSelector((state) => state.connection);
-  const goAway = useSelector((state) => state.goAway);
   const isBlocked = useSelector((state) => state.block !== null);
-  const isReconnected = useSelector((state) => state.isReconnected);
-  switch (connection.state) {
-    case "closed":
-      return isBlocked ? null : <Closed connection={connection} />;
-    case "waiting":
-      return <Lost isRestart={goAway !== null} retryInMs={connection.retryInMs} />;
-    case "connecting":
-      return connection.attempt > 0 ? <Lost isRestart={goAway !== null} retryInMs={0} /> : null;
-    case "open":
-      if (goAway !== null) return <GoingAway key={goAway.at} {...goAway} />;
-      return isReconnected ? <Reconnected /> : null;
-  }
+  return connection.state === "closed" && !isBlocked ? <Closed connection={connection} /> : null;
 }
 
-function GoingAway({ at, reason }: { at: number; reason: string }) {
-  const left = useCountdown(at, () => undefined);
+/** What happens to keep the conversation going: one line, whose words change with every step. */
+function EpisodeBanner() {
+  const episode = useSelector((state) => state.episode);
   return (
-    <div class="banner" data-tone="busy">
-      <p>
-        {reason || "The server is about to restart."} Reconnecting in {formatCountdown(left)}; your conversation will
-        continue.
-      </p>
+    <div role="status" aria-atomic="false" aria-label="Connection and model">
+      {episode !== null && (
+        <div class="banner" data-tone={episode.tone} data-step={episode.step}>
+          <EpisodeText episode={episode} />
+        </div>
+      )}
     </div>
   );
 }
 
-function Lost({ isRestart, retryInMs }: { isRestart: boolean; retryInMs: number }) {
+function EpisodeText({ episode }: { episode: Episode }) {
+  const page = usePage();
+  const { key, step, text, code, durationMs } = episode;
+  useEffect(() => {
+    if (durationMs === null) return undefined;
+    const timer = setTimeout(() => page.dispatch({ type: "episode_seen", key }), durationMs);
+    return () => clearTimeout(timer);
+  }, [key]);
+  const exhausted = useSelector(findExhausted);
+  if (step === "reconnecting") return <Reconnecting text={text} />;
+  if (code === EXHAUSTED && exhausted !== null) return <p><Exhausted mode={exhausted} /></p>;
+  return <p>{text}{step === "back" && <HeardAgain />}</p>;
+}
+
+function Reconnecting({ text }: { text: string }) {
   const page = usePage();
   const isInCall = useSelector((state) => state.talk !== "off");
-  const isTrying = retryInMs === 0;
+  const waitS = useSelector(({ connection }) => (connection.state === "waiting" ? Math.ceil(connection.retryInMs / 1000) : 0));
   return (
-    <div class="banner" data-tone="busy">
+    <>
       <p>
-        {isRestart ? "The server is restarting." : "Connection lost."}{" "}
-        {isTrying ? "Trying again…" : `Trying again in ${Math.ceil(retryInMs / 1000)} s.`}{" "}
+        {text}{" "}
         <span class="quiet">
-          {isInCall ? "You can't be heard until then, but what you type will be sent." : "What you type will be sent once you are back."}
-        </span>
+          {isInCall ? "You can't be heard now. What you type will be sent." : "What you type will be sent."}
+        </span>{" "}
+        {waitS > 0 && <span class="quiet" role="timer" aria-live="off">Next attempt in {waitS} s.</span>}
       </p>
-      <button type="button" class="button" disabled={isTrying} onClick={() => page.connect()}>Try now</button>
-    </div>
+      <button type="button" class="button" disabled={waitS === 0} onClick={() => page.connect()}>Try now</button>
+    </>
   );
 }
 
-function Reconnected() {
-  const page = usePage();
-  useEffect(() => {
-    const timer = setTimeout(() => page.dispatch({ type: "reconnection_seen" }), RECONNECTED_MS);
-    return () => clearTimeout(timer);
-  }, []);
-  return (
-    <div class="banner" data-tone="good" role="status">
-      <p>Reconnected. Your session continues.</p>
-    </div>
-  );
+function HeardAgain() {
+  const isHeard = useSelector(({ talk, microphone }) => talk !== "off" && microphone.state === "on" && !microphone.muted);
+  return isHeard ? <> You can be heard again.</> : null;
 }
 
 function Closed({ connection }: { connection: Connection & { state: "closed" } }) {

@@ -1,13 +1,16 @@
+import { isLost } from "../view/format";
 import { Composer } from "./Composer";
+import { EnergyWarning } from "./Energy";
 import { usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 import { TalkButton } from "./TalkButton";
 
-export function Dock({ hasOrb }: { hasOrb: boolean }) {
+export function Dock({ hasOrb, showStatus }: { hasOrb: boolean; showStatus: () => void }) {
   const canTalk = useSelector((state) => state.hasVoice !== false);
   return (
     <footer class="dock">
       <div class="column">
+        <EnergyWarning showStatus={showStatus} />
         <CallControls />
         <div class="dock-line">
           {hasOrb && canTalk && <TalkButton size="small" />}
@@ -24,9 +27,11 @@ export function CallControls() {
   const isInCall = useSelector((state) => state.talk === "hands_free");
   const isMuted = useSelector(({ microphone }) => microphone.state === "on" && microphone.muted);
   const isOn = useSelector(({ microphone }) => microphone.state === "on");
+  const isPaused = useSelector(isLost);
   if (!isInCall) return null;
   return (
     <div class="call-controls">
+      {isPaused && <span class="call-paused"><Icon name="micOff" /> Mic paused, reconnecting</span>}
       <button type="button" class="pill" aria-pressed={isMuted} disabled={!isOn} onClick={page.toggleMute}>
         <Icon name={isMuted ? "micOff" : "mic"} /> {isMuted ? "Unmute" : "Mute"}
       </button>

@@ -7,7 +7,7 @@ export type SheetName = "history" | "status" | "settings" | "keys";
 
 const BUTTONS: readonly { sheet: SheetName; label: string; icon: IconName }[] = [
   { sheet: "history", label: "Conversations and calls", icon: "history" },
-  { sheet: "status", label: "Energy, latency and notices", icon: "pulse" },
+  { sheet: "status", label: "Models, latency and notices", icon: "pulse" },
   { sheet: "settings", label: "Settings", icon: "settings" },
   { sheet: "keys", label: "Keyboard shortcuts", icon: "keys" },
 ];

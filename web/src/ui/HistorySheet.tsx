@@ -1,9 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
-import type { CallRecord, ConversationEntry } from "../view/records";
+import { type CallRecord, type ConversationEntry, isBeingSummarized, summaryOf } from "../view/records";
 import { formatDuration } from "../view/format";
 import { usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
 import { Sheet } from "./Sheet";
+
+/** How often to look for a summary that is being written. */
+const LOOK_AGAIN_MS = 2000;
 
 export function HistorySheet({ close }: { close: () => void }) {
   const page = usePage();
@@ -94,7 +97,23 @@ function Calls({ close }: { close: () => void }) {
   const [calls, setCalls] = useState<CallRecord[] | null>(null);
   const [problem, setProblem] = useState("");
   useEffect(() => {
-    page.records.calls().then(setCalls, (error: Error) => setProblem(error.message));
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isShown = true;
+    function look(): void {
+      page.records.calls().then(
+        (found) => {
+          if (!isShown) return;
+          setCalls(found);
+          if (found.some((call) => isBeingSummarized(call, page.now()))) timer = setTimeout(look, LOOK_AGAIN_MS);
+        },
+        (error: Error) => setProblem(error.message),
+      );
+    }
+    look();
+    return () => {
+      isShown = false;
+      clearTimeout(timer);
+    };
   }, []);
 
   return (
@@ -106,11 +125,8 @@ function Calls({ close }: { close: () => void }) {
       <ul class="list">
         {calls?.map((call) => (
           <li key={call.id} class="call">
-            <p class="quiet">
-              {formatDay(call.started_ms)} · {call.duration_ms === null ? "in progress" : formatDuration(call.duration_ms)}
-              {call.models.length > 0 && ` · ${call.models.join(", ")}`}
-            </p>
-            <p>{call.summary || (call.duration_ms === null ? "The summary is written when the call ends." : "No summary is available.")}</p>
+            <p class="quiet">{describeCall(call)}</p>
+            <Summary call={call} />
             {call.transcript.length > 0 && (
               <details>
                 <summary>Transcript</summary>
@@ -121,16 +137,18 @@ function Calls({ close }: { close: () => void }) {
                 ))}
               </details>
             )}
-            <button
-              type="button"
-              class="button"
-              onClick={() => {
-                page.continueFrom(call);
-                close();
-              }}
-            >
-              Continue from here
-            </button>
+            {call.duration_ms !== null && (
+              <button
+                type="button"
+                class="button"
+                onClick={() => {
+                  page.continueFrom(call);
+                  close();
+                }}
+              >
+                Continue from here
+              </button>
+            )}
           </li>
         ))}
       </ul>
@@ -144,6 +162,22 @@ function Calls({ close }: { close: () => void }) {
       )}
     </section>
   );
+}
+
+/** When it was, how long it took, and which models answered at which quality. */
+function describeCall({ started_ms, duration_ms, models, energy_path: path = [] }: CallRecord): string {
+  const parts = [formatDay(started_ms), duration_ms === null ? "in progress" : formatDuration(duration_ms)];
+  if (models.length > 0) parts.push(models.join(", "));
+  if (path.length > 1) parts.push(`model quality ${path.join(" → ")}`);
+  return parts.join(" · ");
+}
+
+function Summary({ call }: { call: CallRecord }) {
+  const page = usePage();
+  const summary = summaryOf(call);
+  if (summary !== null) return <p>{summary}</p>;
+  if (call.duration_ms === null) return <p class="quiet">The summary is written when the call ends.</p>;
+  return <p class="quiet">{isBeingSummarized(call, page.now()) ? "The summary is being written…" : "Summary unavailable."}</p>;
 }
 
 /**

@@ -1,64 +1,46 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
-import type { EnergyReason } from "../client/antiphon";
+import { useState } from "preact/hooks";
 import { summarizeLatency } from "../view/latency";
-import type { Energy } from "../view/state";
 import { formatDuration, formatTime } from "../view/format";
-import { useSelector } from "./hooks";
+import { EnergyMeters } from "./Energy";
+import { usePage, useSelector } from "./hooks";
 import { Sheet } from "./Sheet";
-
-const REASONS: Readonly<Record<EnergyReason, string>> = {
-  "rate-limit-exceeded": "lowered by a rate limit",
-  "session-reset": "restored",
-  manual: "set by the operator",
-};
 
 export function StatusSheet({ close }: { close: () => void }) {
   return (
-    <Sheet title="Energy, latency and notices" side="right" close={close}>
+    <Sheet title="Models, latency and notices" side="right" close={close}>
       <EnergyMeters />
+      <RenewModel close={close} />
       <Latency />
       <RecentNotices />
     </Sheet>
   );
 }
 
-function EnergyMeters() {
-  const { voice, text } = useSelector((state) => state.energy);
+function RenewModel({ close }: { close: () => void }) {
+  const page = usePage();
+  const isConnected = useSelector(({ connection }) => connection.state === "open");
+  const [isWorking, setWorking] = useState(false);
+  const [problem, setProblem] = useState("");
+
+  function renew(): void {
+    setWorking(true);
+    setProblem("");
+    // The server says on the page when it is done.
+    page.renewModel().then(close, (error: Error) => {
+      setWorking(false);
+      setProblem(error.message);
+    });
+  }
+
   return (
     <section class="group">
-      <h3>Energy</h3>
-      <p class="quiet">The quality level of the models in use. It drops while a provider's limits are exceeded.</p>
-      {voice !== null && <Meter label="Voice" energy={voice} />}
-      {text !== null && <Meter label="Text" energy={text} />}
-      {voice === null && text === null && <p class="quiet">This server does not report it.</p>}
+      <h3>New session, same context</h3>
+      <p class="quiet">If the assistant repeats itself or answers in another language, start its model anew. The conversation is kept.</p>
+      {problem !== "" && <p class="problem" role="alert">{problem}</p>}
+      <button type="button" class="button wide" disabled={!isConnected || isWorking} aria-busy={isWorking} onClick={renew}>
+        {isWorking ? "Starting the model anew…" : "New session, same context"}
+      </button>
     </section>
-  );
-}
-
-function Meter({ label, energy }: { label: string; energy: Energy }) {
-  const bar = useRef<HTMLSpanElement>(null);
-  const { level, max, model, reason } = energy;
-  useLayoutEffect(() => {
-    bar.current?.style.setProperty("--share", String(max > 0 ? Math.min(1, level / max) : 0));
-  }, [level, max]);
-  const words = `${level} of ${max}${model === null ? "" : `, ${model}`}${reason === null ? "" : `, ${REASONS[reason] ?? reason}`}`;
-  return (
-    <div class="meter-row">
-      <span class="meter-label">{label}</span>
-      <span
-        class="meter"
-        role="meter"
-        aria-label={`${label} energy`}
-        aria-valuemin={0}
-        aria-valuemax={max}
-        aria-valuenow={level}
-        aria-valuetext={words}
-        data-low={level <= 1 && max > 1}
-      >
-        <span ref={bar} class="meter-bar" />
-      </span>
-      <span class="quiet meter-words">{level === 0 ? "Exhausted" : words}</span>
-    </div>
   );
 }
 

@@ -44,6 +44,24 @@ export function useCountdown(until: number, whenOver: () => void): number {
   return left;
 }
 
+/** Returns the whole seconds left, and renders again with each of them; null if there is no such time. */
+export function useSecondsLeft(until: number | null): number | null {
+  const page = usePage();
+  const read = () => (until === null ? null : Math.max(0, Math.ceil((until - page.now()) / 1000)));
+  const [left, setLeft] = useState(read);
+  useEffect(() => {
+    setLeft(read());
+    if (until === null) return undefined;
+    const timer = setInterval(() => {
+      const next = read();
+      setLeft(next);
+      if (next === 0) clearInterval(timer);
+    }, TICK_MS);
+    return () => clearInterval(timer);
+  }, [until]);
+  return left;
+}
+
 /** Returns the chosen theme, or the one that matches the system's light or dark mode. */
 export function useTheme(): Theme {
   const { theme } = usePage().settings.value;

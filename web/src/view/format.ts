@@ -11,11 +11,11 @@ export interface Status {
 }
 
 /** Whether the connection was lost, or an attempt to connect failed. */
-function isLost({ connection }: PageState): boolean {
+export function isLost({ connection }: PageState): boolean {
   return connection.state === "waiting" || connection.state === "closed" || (connection.state === "connecting" && connection.attempt > 0);
 }
 
-export function describeConnection({ connection, goAway, isTokenRefused }: PageState): Status {
+export function describeConnection({ connection, episode, isTokenRefused }: PageState): Status {
   switch (connection.state) {
     case "connecting":
       return { text: connection.attempt > 0 ? "Reconnecting…" : "Connecting…", tone: "busy" };
@@ -25,14 +25,15 @@ export function describeConnection({ connection, goAway, isTokenRefused }: PageS
       if (connection.code !== TOKEN_NEEDED) return { text: "Disconnected", tone: "bad" };
       return { text: isTokenRefused ? "Wrong token" : "Token required", tone: "bad" };
     case "open":
-      return goAway === null ? { text: "Connected", tone: "good" } : { text: "Restarting", tone: "busy" };
+      if (episode?.step === "restarting") return { text: "Restarting", tone: "busy" };
+      return { text: "Connected", tone: "good" };
   }
 }
 
 export function describeMicrophone(state: PageState): Status {
   const { microphone, hasVoice } = state;
   if (hasVoice === false) return { text: "Text only", tone: "calm" };
-  if (microphone.state === "on" && isLost(state)) return { text: "Mic on hold", tone: "busy" };
+  if (microphone.state === "on" && isLost(state)) return { text: "Mic paused", tone: "busy" };
   switch (microphone.state) {
     case "off":
       return { text: "Mic off", tone: "calm" };

@@ -10,13 +10,18 @@ const DURATION_MS: Readonly<Record<NoticeKind, number>> = { info: 5000, success:
 const LONGEST_MS = 60_000;
 const SHORTEST_MS = 1500;
 
+/** How long a notice is shown, if the server asks for this time, or for none. */
+export function toastMs(kind: NoticeKind, askedMs: number | null | undefined): number {
+  return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, askedMs ?? DURATION_MS[kind] ?? DURATION_MS.info));
+}
+
 export function notify(
   state: PageState,
   notice: { kind: NoticeKind; text: string; code: string | null; durationMs?: number | null },
   now: number,
 ): PageState {
   const kind = Object.hasOwn(DURATION_MS, notice.kind) ? notice.kind : "info";
-  const durationMs = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, notice.durationMs ?? DURATION_MS[kind]));
+  const durationMs = toastMs(kind, notice.durationMs);
   const [fresh, key] = nextKey(state);
   // A notice with the same code replaces the toast that is shown.
   const isSame = (code: string | null) => code !== null && code === notice.code;

@@ -4,7 +4,7 @@ import { computed, type ReadonlySignal, type Signal, signal } from "@preact/sign
 import type { Antiphon, AntiphonOptions, InitialMessage, Level, ServerMessage, SettingsMessage } from "../client/antiphon";
 import { VOICE_UNAVAILABLE } from "../client/events";
 import { MAX_TEXT } from "../client/wire";
-import type { CallRecord, Records } from "./records";
+import { type CallRecord, type Records, summaryOf } from "./records";
 import { reduce, type ViewEvent } from "./reduce";
 import * as storage from "./settings";
 import { DEFAULTS, type Settings } from "./settings";
@@ -51,6 +51,8 @@ export interface Page {
   clear(): void;
   startNew(): void;
   continueFrom(call: CallRecord): void;
+  /** Replaces the connection to the model and keeps the conversation. Rejects with a sentence to show. */
+  renewModel(): Promise<void>;
 }
 
 export function createPage(environment: Environment): Page {
@@ -63,7 +65,7 @@ export function createPage(environment: Environment): Page {
   const records = environment.makeRecords(() => token);
   let wasMuted = false;
   let unsubscribe: (() => void)[] = [];
-  let client = attach({ ...(saved.conversationId === null ? {} : { conversationId: saved.conversationId }) });
+  let client = attach(toOptions(saved));
 
   function dispatch(event: ViewEvent): void {
     state.value = reduce(state.value, event, now());
@@ -76,7 +78,7 @@ export function createPage(environment: Environment): Page {
         dispatch({ type: "connection", connection, hasToken: token !== null });
         if (connection.state === "open" && connection.session !== "resumed") {
           sendSettings(created, settings.value);
-          checkVoice();
+          listModels();
         }
         saveConversation(created);
       }),
@@ -98,7 +100,7 @@ export function createPage(environment: Environment): Page {
     saveConversation(from);
     if (message.type === "voice_session_start") talk(message.pending_request);
     // The voice may be unavailable for a moment only.
-    if (message.type === "notice" && message.code === VOICE_UNAVAILABLE) checkVoice();
+    if (message.type === "notice" && message.code === VOICE_UNAVAILABLE) listModels();
     if (message.type === "error" && message.code === "bad_settings" && settings.value.voice !== "") {
       // A remembered voice may be gone.
       settings.value = { ...settings.value, voice: "" };
@@ -106,16 +108,18 @@ export function createPage(environment: Environment): Page {
     }
   }
 
-  function checkVoice(): void {
+  function listModels(): void {
     records.models().then(
-      (models) => dispatch({ type: "voice_checked", hasVoice: models.some(({ mode }) => mode === "voice") }),
-      // If the server cannot be asked, nothing is known about its voice.
+      (models) => dispatch({ type: "models_listed", models }),
+      // If the server cannot be asked, nothing is known about its models.
       () => undefined,
     );
   }
 
   function saveConversation(from: Antiphon): void {
     storage.saveConversation(tab, from.conversationId);
+    // From now on the server has what the conversation started with.
+    if (from.conversationId !== null) storage.saveBeginning(tab, []);
   }
 
   function start(options: AntiphonOptions): void {
@@ -124,6 +128,7 @@ export function createPage(environment: Environment): Page {
     dispatch({ type: "talk", talk: "off" });
     dispatch({ type: "microphone", microphone: { state: "off" } });
     dispatch({ type: "cleared" });
+    storage.saveBeginning(tab, options.initialMessages ?? []);
     client = attach(options);
     saveConversation(client);
     client.connect();
@@ -242,15 +247,27 @@ export function createPage(environment: Environment): Page {
     continueFrom(call) {
       const initialMessages = toContext(call);
       start(initialMessages.length > 0 ? { initialMessages } : {});
-      dispatch({ type: "event_added", text: `Continued from a call. ${call.summary}`.trim() });
+      dispatch({ type: "event_added", text: "Continued from an earlier call." });
+    },
+    async renewModel() {
+      const { sessionId } = state.value;
+      if (sessionId === null) throw new Error("There is no session yet. Try again once the page is connected.");
+      await records.renewModel(sessionId);
     },
   };
 }
 
+/** Continues the tab's conversation, or starts it again with the same beginning if the server does not have it yet. */
+function toOptions({ conversationId, beginning }: storage.Tab): AntiphonOptions {
+  if (conversationId !== null) return { conversationId };
+  return beginning.length > 0 ? { initialMessages: beginning } : {};
+}
+
 /** The call's summary or, if it has none, its last turns. */
-function toContext({ summary, transcript }: CallRecord): InitialMessage[] {
-  const turns: InitialMessage[] = transcript.map(({ role, content }) => ({ role, content }));
-  const known = summary.trim() === "" ? turns : [{ role: "assistant" as const, content: `Summary of our earlier call: ${summary.trim()}` }];
+function toContext(call: CallRecord): InitialMessage[] {
+  const turns: InitialMessage[] = call.transcript.map(({ role, content }) => ({ role, content }));
+  const summary = summaryOf(call);
+  const known = summary === null ? turns : [{ role: "assistant" as const, content: `Summary of our earlier call: ${summary}` }];
   const said = known.filter(({ content }) => content !== "").slice(-MAX_TURNS);
   return said.map(({ role, content }) => ({ role, content: content.slice(0, MAX_TEXT) }));
 }

@@ -16,7 +16,26 @@ export interface CallRecord {
   duration_ms: number | null;
   summary: string;
   models: string[];
+  /** The levels of energy that the call went through, the first one first. */
+  energy_path?: number[];
   transcript: HistoryTurn[];
+}
+
+/** What the server writes in the place of a summary that it could not make. */
+const UNAVAILABLE = /^summary unavailable\.?$/i;
+
+/** Returns null if the call has no summary. */
+export function summaryOf({ summary }: CallRecord): string | null {
+  const text = summary.trim();
+  return text === "" || UNAVAILABLE.test(text) ? null : text;
+}
+
+/** How long after a call its summary may still come. */
+const SUMMARY_MS = 30_000;
+
+/** Whether the call ended so recently that its summary may still be written. */
+export function isBeingSummarized({ summary, started_ms, duration_ms }: CallRecord, now: number): boolean {
+  return summary === "" && duration_ms !== null && now - (started_ms + duration_ms) < SUMMARY_MS;
 }
 
 export interface VoiceEntry {
@@ -29,6 +48,8 @@ export interface VoiceEntry {
 export interface ModelEntry {
   name: string;
   mode: Mode;
+  /** Whether the server uses this one. */
+  current?: boolean;
 }
 
 export interface Records {
@@ -38,12 +59,14 @@ export interface Records {
   clearCalls(): Promise<void>;
   voices(): Promise<VoiceEntry[]>;
   models(): Promise<ModelEntry[]>;
+  /** Gives the session a new connection to its model. The conversation is kept. */
+  renewModel(sessionId: string): Promise<void>;
 }
 
 const UNREACHABLE = "The server cannot be reached. Try again once the page is connected.";
 
 export function createRecords(base: string, token: () => string | null): Records {
-  async function request(method: "GET" | "DELETE", path: string): Promise<unknown> {
+  async function request(method: "GET" | "DELETE" | "POST", path: string): Promise<unknown> {
     const bearer = token();
     const headers: Record<string, string> = bearer === null ? {} : { authorization: `Bearer ${bearer}` };
     const response = await fetch(new URL(path, base), { method, headers }).catch(() => null);
@@ -72,6 +95,9 @@ export function createRecords(base: string, token: () => string | null): Records
     },
     async models() {
       return ((await request("GET", "api/models")) as { models?: ModelEntry[] } | null)?.models ?? [];
+    },
+    async renewModel(sessionId) {
+      await request("POST", `api/sessions/${id(sessionId)}/renew`);
     },
     async voices() {
       return ((await request("GET", "api/voices")) as { voices?: VoiceEntry[] } | null)?.voices ?? [];

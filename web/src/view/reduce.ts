@@ -1,11 +1,14 @@
 /** The page's reducer: state and event in, state out. No DOM, no clock, no network. */
 
 import type {
-  Connection, EnergyMessage, MicrophoneState, NoticeKind, Playing, ServerMessage, SessionMessage, SoundState, State,
+  Connection, MicrophoneState, Mode, NoticeKind, Playing, ServerMessage, SessionMessage, SoundState, State,
 } from "../client/antiphon";
-import { VOICE_UNAVAILABLE } from "../client/events";
+import { endsCall } from "../client/events";
 import { SERVER_TYPES } from "../client/wire";
+import { applyEnergy, applyLevels } from "./energy";
+import * as episode from "./episode";
 import { showError, logNotice, notify, dismissNotice } from "./notices";
+import type { ModelEntry } from "./records";
 import { append, type PageState, type Talk, TOKEN_NEEDED } from "./state";
 import * as thread from "./thread";
 import * as tools from "./tools";
@@ -25,8 +28,8 @@ export type LocalEvent =
   | { type: "message_retried"; key: string }
   | { type: "draft_changed"; text: string }
   | { type: "unqueue_requested"; ids: readonly string[] }
-  | { type: "voice_checked"; hasVoice: boolean }
-  | { type: "reconnection_seen" }
+  | { type: "models_listed"; models: readonly ModelEntry[] }
+  | { type: "episode_seen"; key: string }
   | { type: "confirmation_answered"; token: string; approved: boolean }
   | { type: "confirmation_expired"; token: string }
   | { type: "flyout_opened"; flyout: string }
@@ -45,13 +48,11 @@ export type LocalEvent =
 export type ViewEvent = ServerMessage | LocalEvent;
 
 const KEPT_METRICS = 50;
-const POOL_MAX = { voice: 3, text: 2 } as const;
 const OUTCOMES = { approved: "approved", denied: "declined", expired: "expired" } as const;
 /** Error codes that the page reports in its own words elsewhere. */
 const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set(["resume_rejected", "unauthenticated", "blocked"]);
 /** The code of the notice that a session could not be resumed. */
 const NEW_SESSION = "new_session";
-const RECONNECTED = "Reconnected. Your session continues.";
 
 export function reduce(state: PageState, event: ViewEvent, now: number): PageState {
   if (!("n" in event)) return isLocal(event) ? applyLocal(state, event, now) : applyMessage(state, event as ServerMessage, now);
@@ -91,7 +92,7 @@ function applyMessage(state: PageState, message: ServerMessage, now: number): Pa
     case "queued":
       return typed.updateQueue(state, message.messages, now);
     case "go_away":
-      return { ...state, goAway: { at: now + message.time_left_ms, reason: message.reason } };
+      return episode.announceRestart(state, message.reason);
     case "end_voice_session":
       return thread.addEvent({ ...state, talk: "off" }, describeCallEnd(state, message.final_message), now);
     case "voice_session_start":
@@ -103,11 +104,12 @@ function applyMessage(state: PageState, message: ServerMessage, now: number): Pa
     case "confirmation_resolved":
       return tools.resolveConfirmation(state, message.confirmation_token, OUTCOMES[message.outcome] ?? "expired");
     case "energy":
-      return applyEnergy(state, message);
+      return applyEnergy(state, message, now);
     case "notice": {
-      // The thread already says so.
+      const off = endsCall(message) ? { ...state, talk: "off" as const } : state;
+      if (episode.isAboutModel(message)) return episode.followNotice(off, message, now);
+      // The line about the connection already says so.
       if (message.code === NEW_SESSION) return logNotice(state, message.text, NEW_SESSION, now, message.kind);
-      const off = message.code === VOICE_UNAVAILABLE ? { ...state, talk: "off" as const } : state;
       return notify(off, { ...message, code: message.code ?? null, durationMs: message.duration_ms }, now);
     }
     case "turn_metrics":
@@ -120,6 +122,10 @@ function applyMessage(state: PageState, message: ServerMessage, now: number): Pa
         now,
       );
     case "error":
+      if (message.code === "unknown_conversation") {
+        const gone = episode.showConversationGone(state);
+        if (gone !== null) return logNotice(gone, message.message, message.code, now);
+      }
       return SHOWN_ELSEWHERE.has(message.code) ? state : typed.applyError(state, message, now);
     default:
       return state;
@@ -149,20 +155,17 @@ function enterState(before: PageState, server: State): PageState {
 }
 
 function applySession(state: PageState, message: SessionMessage): PageState {
-  const pool = (mode: "voice" | "text") => {
-    const level = message.energy?.[mode];
-    if (level === undefined) return state.energy[mode];
-    return { max: POOL_MAX[mode], model: null, reason: null, ...state.energy[mode], level };
-  };
-  return {
-    ...state,
-    conversationId: message.conversation_id,
-    energy: { voice: pool("voice"), text: pool("text") },
-  };
+  const next = { ...state, sessionId: message.session_id, conversationId: message.conversation_id };
+  return applyLevels(next, message.energy);
 }
 
-function applyEnergy(state: PageState, { mode, level, max, model, reason }: EnergyMessage): PageState {
-  return { ...state, energy: { ...state.energy, [mode]: { level, max: max || POOL_MAX[mode], model, reason } } };
+function listModels(state: PageState, models: readonly ModelEntry[]): PageState {
+  const nameOf = (mode: Mode) => {
+    const all = models.filter((model) => model.mode === mode);
+    return (all.find(({ current }) => current) ?? all[0])?.name ?? null;
+  };
+  const names = { voice: nameOf("voice"), text: nameOf("text") };
+  return { ...state, models: names, hasVoice: names.voice !== null };
 }
 
 function applyLocal(state: PageState, event: LocalEvent, now: number): PageState {
@@ -190,10 +193,10 @@ function applyLocal(state: PageState, event: LocalEvent, now: number): PageState
       return { ...state, draft: event.text };
     case "unqueue_requested":
       return { ...state, unqueuing: [...state.unqueuing, ...event.ids] };
-    case "voice_checked":
-      return { ...state, hasVoice: event.hasVoice };
-    case "reconnection_seen":
-      return { ...state, isReconnected: false };
+    case "models_listed":
+      return listModels(state, event.models);
+    case "episode_seen":
+      return episode.endEpisode(state, event.key);
     case "confirmation_answered":
       return tools.resolveConfirmation(state, event.token, event.approved ? "approved" : "declined");
     case "confirmation_expired":
@@ -222,17 +225,13 @@ function applyLocal(state: PageState, event: LocalEvent, now: number): PageState
 }
 
 function applyConnection(state: PageState, connection: Connection, hasToken: boolean, now: number): PageState {
-  const next = { ...state, connection, isBack: false };
+  const next = episode.followConnection({ ...state, connection }, connection, now);
   if (connection.state === "closed") {
     const isTokenRefused = hasToken && connection.code === TOKEN_NEEDED;
-    return { ...thread.dropStreaming(tools.markCallsLost(next)), talk: "off", goAway: null, isTokenRefused };
+    return { ...thread.dropStreaming(tools.markCallsLost(next)), talk: "off", isTokenRefused };
   }
-  if (connection.state !== "open") return next;
-  const open = { ...next, goAway: null };
-  if (connection.session === "resumed") return { ...logNotice(open, RECONNECTED, "resumed", now, "success"), isReconnected: true };
+  if (connection.state !== "open" || connection.session === "resumed") return next;
   // A new session counts from 1 and knows nothing of the work in progress.
-  const over = thread.dropStreaming(tools.expireUnapproved(tools.markCallsLost(open)));
-  const fresh = { ...thread.forgetTurns(typed.markTypedLost(over, now)), lastN: 0, confirmations: [] };
-  if (connection.session === "first") return fresh;
-  return thread.addEvent(fresh, `A new session has started. ${connection.reason ?? ""}`.trim(), now);
+  const over = thread.dropStreaming(tools.expireUnapproved(tools.markCallsLost(next)));
+  return { ...thread.forgetTurns(typed.markTypedLost(over, now)), lastN: 0, confirmations: [] };
 }

@@ -1,5 +1,7 @@
 /** The user's settings, stored in the browser. The resume handle is never stored. */
 
+import type { InitialMessage } from "../client/antiphon";
+
 export const THEMES = [
   "midnight",
   "redroom",
@@ -54,6 +56,7 @@ export const DEFAULTS: Readonly<Settings> = {
 
 const KEY = "antiphon.settings";
 const CONVERSATION = "antiphon.conversation";
+const BEGINNING = "antiphon.beginning";
 const TOKEN = "antiphon.token";
 
 /** Storage may be full, forbidden, or contain anything. */
@@ -99,8 +102,33 @@ export function saveSettings(store: Storage | null, settings: Settings): void {
 }
 
 /** What belongs to the tab: a reload continues its conversation, and another tab starts its own. */
-export function loadTab(store: Storage | null): { conversationId: string | null; token: string | null } {
-  return { conversationId: read(store, CONVERSATION), token: read(store, TOKEN) };
+export interface Tab {
+  conversationId: string | null;
+  /** The messages that a conversation starts with, until the server has stored it. */
+  beginning: InitialMessage[];
+  token: string | null;
+}
+
+export function loadTab(store: Storage | null): Tab {
+  return { conversationId: read(store, CONVERSATION), beginning: loadBeginning(store), token: read(store, TOKEN) };
+}
+
+function loadBeginning(store: Storage | null): InitialMessage[] {
+  try {
+    const stored: unknown = JSON.parse(read(store, BEGINNING) ?? "[]");
+    return Array.isArray(stored) && stored.every(isMessage) ? stored : [];
+  } catch {
+    return [];
+  }
+}
+
+function isMessage(value: unknown): value is InitialMessage {
+  const { role, content } = (value ?? {}) as Partial<InitialMessage>;
+  return (role === "user" || role === "assistant") && typeof content === "string" && content !== "";
+}
+
+export function saveBeginning(store: Storage | null, messages: readonly InitialMessage[]): void {
+  write(store, BEGINNING, messages.length > 0 ? JSON.stringify(messages) : null);
 }
 
 export function saveConversation(store: Storage | null, id: string | null): void {

@@ -127,7 +127,26 @@ export interface Energy {
   level: number;
   max: number;
   model: string | null;
+  /** Null until a message has said how this level came about. */
   reason: EnergyReason | null;
+  /** When there may be a better model, in Unix milliseconds; null if that is not known. */
+  betterAt: number | null;
+}
+
+/** One line about what happens to keep the conversation going. */
+export interface Episode {
+  key: string;
+  /**
+   * restarting: the server will close the connection. reconnecting: there is none. back: the session continues.
+   * new_session: it could not be continued. model: something has changed behind the session.
+   */
+  step: "restarting" | "reconnecting" | "back" | "new_session" | "model";
+  tone: "calm" | "good" | "busy" | "bad";
+  text: string;
+  /** The code of the server's notice. */
+  code: string | null;
+  /** How long it is shown; null: until the next step. */
+  durationMs: number | null;
 }
 
 /** How the user talks: not at all, hands-free, or while the key or the button is held. */
@@ -139,6 +158,7 @@ export interface PageState {
   sound: SoundState;
   talk: Talk;
   server: State;
+  sessionId: string | null;
   conversationId: string | null;
   items: readonly Item[];
   /** Typed messages that the server has queued behind the current answer. */
@@ -156,13 +176,13 @@ export interface PageState {
   energy: Readonly<Record<Mode, Energy | null>>;
   metrics: readonly TurnMetricsMessage[];
   block: { until: number; message: string } | null;
-  goAway: { at: number; reason: string } | null;
-  /** Whether the session was just resumed. */
-  isReconnected: boolean;
+  episode: Episode | null;
   /** Whether a token was sent and refused. */
   isTokenRefused: boolean;
   /** Whether the server has a voice; null until that is known. */
   hasVoice: boolean | null;
+  /** The names of the models that the server uses unless it has said otherwise. */
+  models: Readonly<Record<Mode, string | null>>;
   error: { text: string; isRetryable: boolean } | null;
   /** How much of the newest answer was played, and how much has arrived. */
   playback: { playedMs: number; receivedMs: number; isComplete: boolean; isPlaying: boolean };
@@ -192,6 +212,7 @@ export function initialState(): PageState {
     sound: { state: "off" },
     talk: "off",
     server: "idle",
+    sessionId: null,
     conversationId: null,
     items: [],
     queue: [],
@@ -205,10 +226,10 @@ export function initialState(): PageState {
     energy: { voice: null, text: null },
     metrics: [],
     block: null,
-    goAway: null,
-    isReconnected: false,
+    episode: null,
     isTokenRefused: false,
     hasVoice: null,
+    models: { voice: null, text: null },
     error: null,
     playback: NOT_PLAYED,
     msPerChar: MS_PER_CHAR,

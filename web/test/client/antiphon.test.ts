@@ -100,6 +100,20 @@ describe("the conversation to continue", () => {
     expect(FakeSocket.last.sent[0]).toHaveProperty("initial_messages");
   });
 
+  test("is null while its history is nothing but the initial messages, which are sent again", () => {
+    connect();
+    tell("history", { conversation_id: "c1", turns: [{ role: "user", content: "Before", spoken: false, at: null, calls: [] }] });
+    expect(antiphon.conversationId).toBeNull();
+    expect(returned()).toHaveProperty("initial_messages");
+  });
+
+  test("is that of another history, which the user has loaded", () => {
+    connect();
+    tell("history", { conversation_id: "c7", turns: [] });
+    expect(antiphon.conversationId).toBe("c7");
+    expect(returned()).not.toHaveProperty("initial_messages");
+  });
+
   test("is the session's once something was said, and already has the initial messages", () => {
     connect();
     tell("transcript", { text: "Hello", is_final: true });
@@ -263,10 +277,10 @@ describe("a call", () => {
     expect([wasFlushed(), devices.tracks[0]!.isStopped, antiphon.mode]).toEqual([false, true, "text"]);
   });
 
-  test("that the server cannot take closes the microphone", async () => {
+  test.each(["voice_unavailable", "energy_exhausted"])("that the server cannot take (%s) closes the microphone", async (code) => {
     connect();
     await antiphon.startVoice();
-    tell("notice", { kind: "warning", text: "No voice here.", code: "voice_unavailable", duration_ms: null });
+    tell("notice", { kind: "warning", text: "No voice here.", code, duration_ms: null });
     expect(antiphon.microphone.state).toBe("off");
   });
 

@@ -121,7 +121,7 @@ describe("a confirmation", () => {
 describe("the connection", () => {
   test("that is lost is retried, or at once on request", async () => {
     await act(() => app.client().emit("connection", WAITING));
-    expect(app.text(".banner")).toContain("Trying again in 5 s.");
+    expect(app.text(".banner")).toContain("Next attempt in 5 s.");
     await app.click(".banner button");
     expect(asked().at(-1)).toBe("connect");
   });
@@ -147,7 +147,7 @@ describe("the connection", () => {
   test("that will close is announced", async () => {
     await act(() => app.client().emit("connection", OPEN));
     await app.receive({ type: "go_away", time_left_ms: 9000, reason: "The server restarts.", resume: null });
-    expect(app.text(".banner")).toContain("The server restarts. Reconnecting in 0:09");
+    expect(app.text(".banner")).toBe("The server restarts.");
   });
 });
 
@@ -291,7 +291,7 @@ describe("notices", () => {
     expect(app.text(".toast")).toBe("Slow today.");
     await act(() => void vi.advanceTimersByTime(2100));
     expect(find(".toast")).toBeNull();
-    await app.click('[aria-label="Energy, latency and notices"]');
+    await app.click('[aria-label="Models, latency and notices"]');
     expect(app.text(".notice-row")).toContain("Slow today.");
   });
 
@@ -304,10 +304,10 @@ describe("notices", () => {
 
   test("energy is shown as a meter with a description", async () => {
     await app.receive({ type: "energy", mode: "voice", level: 1, max: 3, reason: "rate-limit-exceeded", model: "cascade" });
-    await app.click('[aria-label="Energy, latency and notices"]');
+    await app.click('[aria-label="Models, latency and notices"]');
     const meter = find("[role=meter]")!;
     expect(meter.getAttribute("aria-valuenow")).toBe("1");
-    expect(meter.getAttribute("aria-valuetext")).toBe("1 of 3, cascade, lowered by a rate limit");
+    expect(meter.getAttribute("aria-valuetext")).toBe("1 of 3, rate-limited, cascade");
   });
 });
 

@@ -24,7 +24,7 @@ export interface TestPage {
   client(): FakeClient;
   /** How the client's promises settle. */
   outcome: { error: Error | null };
-  records: Records & { deleted: string[] };
+  records: Records & { deleted: string[]; renewed: string[] };
 }
 
 export function memoryStorage(): Storage {
@@ -43,8 +43,10 @@ export function createTestPage(options: { local?: Storage; tab?: Storage; now?: 
   const clients: FakeClient[] = [];
   const outcome: TestPage["outcome"] = { error: null };
   const deleted: string[] = [];
+  const renewed: string[] = [];
   const records: TestPage["records"] = {
     deleted,
+    renewed,
     conversations: async () => ({
       conversations: [{ id: "c9", title: "Earlier <b>talk</b>", created_ms: 1, updated_ms: 2 }],
       next: null,
@@ -53,6 +55,10 @@ export function createTestPage(options: { local?: Storage; tab?: Storage; now?: 
     calls: async () => options.calls ?? [],
     clearCalls: async () => void deleted.push("calls"),
     models: async () => options.models ?? [{ name: "cascade", mode: "voice" }],
+    renewModel: async (id) => {
+      if (outcome.error !== null) throw outcome.error;
+      renewed.push(id);
+    },
     voices: async () => [{ id: "joe", name: "Joe", language: "en-US", current: true }],
   };
   const page = createPage({

@@ -3,6 +3,7 @@ import { memoryStorage, createTestPage } from "./fake-client";
 import { transcript } from "../view/messages";
 
 const OPEN = { state: "open", session: "first", reason: null } as const;
+const CALL = { id: "k", conversation_id: "c", started_ms: 1, duration_ms: 1, summary: "", models: [], transcript: [] };
 const settled = () => new Promise((resolve) => setTimeout(resolve));
 
 describe("talking", () => {
@@ -164,17 +165,41 @@ describe("the conversation", () => {
 
   test("continues from a call with its summary", () => {
     const { page, client } = createTestPage();
-    const call = { id: "k", conversation_id: "c", started_ms: 1, duration_ms: 1, summary: "Tea at five.", models: [], transcript: [] };
-    page.continueFrom(call);
+    page.continueFrom({ ...CALL, summary: "Tea at five." });
     expect(client().options.initialMessages).toEqual([
       { role: "assistant", content: "Summary of our earlier call: Tea at five." },
     ]);
   });
 
-  test("continues from a call without a summary with its last turns", () => {
+  test("that continues from a call has its summary after a reload, until the server has stored it", () => {
+    const tab = memoryStorage();
+    const first = createTestPage({ tab });
+    first.page.continueFrom({ ...CALL, summary: "Tea at five." });
+    const second = createTestPage({ tab });
+    expect(second.client().options.initialMessages).toEqual(first.client().options.initialMessages);
+    second.client().conversationId = "c2";
+    second.client().receive(transcript("Hi"));
+    expect(createTestPage({ tab }).client().options).toEqual({ conversationId: "c2" });
+  });
+
+  test("that starts empty does not have the summary of another one", () => {
+    const tab = memoryStorage();
+    const { page } = createTestPage({ tab });
+    page.continueFrom({ ...CALL, summary: "Tea at five." });
+    page.startNew();
+    expect(createTestPage({ tab }).client().options).toEqual({});
+  });
+
+  test.each(["not JSON", '{"a":1}', '[{"role":"system","content":"x"}]', "[null]"])("ignores the stored beginning %s", (stored) => {
+    const tab = memoryStorage();
+    tab.setItem("antiphon.beginning", stored);
+    expect(createTestPage({ tab }).client().options).toEqual({});
+  });
+
+  test.each(["", "Summary unavailable."])("continues from a call with the summary %j with its last turns", (summary) => {
     const { page, client } = createTestPage();
     const transcript = Array.from({ length: 9 }, (_, index) => ({ role: "user" as const, content: `${index}`, spoken: true, at: null, calls: [] }));
-    page.continueFrom({ id: "k", conversation_id: "c", started_ms: 1, duration_ms: 1, summary: "", models: [], transcript });
+    page.continueFrom({ ...CALL, summary, transcript });
     expect(client().options.initialMessages?.map(({ content }) => content)).toEqual(["5", "6", "7", "8"]);
   });
 
@@ -192,5 +217,26 @@ describe("the conversation", () => {
     page.change({ theme: "teal" });
     expect(kept.join()).not.toContain("HANDLE");
     expect(createTestPage({ tab }).client().options.token).toBe("secret");
+  });
+});
+
+describe("the model", () => {
+  test("starts anew for the session that is open", async () => {
+    const { page, client, records } = createTestPage();
+    client().receive({ type: "session", n: 2, session_id: "s7", conversation_id: "c", resume: "h", resumed: false, mode: "text" });
+    await page.renewModel();
+    expect(records.renewed).toEqual(["s7"]);
+  });
+
+  test("cannot start anew without a session", async () => {
+    await expect(createTestPage().page.renewModel()).rejects.toThrow("Try again once the page is connected.");
+  });
+
+  test("that the server uses is named, whichever comes first", async () => {
+    const models = [{ name: "old", mode: "text" as const }, { name: "new", mode: "text" as const, current: true }];
+    const { page, client } = createTestPage({ models });
+    client().emit("connection", OPEN);
+    await settled();
+    expect(page.state.value.models).toEqual({ voice: null, text: "new" });
   });
 });

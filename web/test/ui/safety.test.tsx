@@ -71,7 +71,7 @@ describe.each(PAYLOADS)("%s", (evil) => {
 
   test("is shown as text in the history and in the panels", async () => {
     await app.receive({ type: "history", conversation_id: evil, turns: [{ role: "assistant", content: evil, spoken: false, at: 1 }] });
-    await app.click('[aria-label="Energy, latency and notices"]');
+    await app.click('[aria-label="Models, latency and notices"]');
     expect(findMarkup(app.root)).toEqual([]);
   });
 });

@@ -65,19 +65,14 @@ describe("a session", () => {
 
   test("that is new counts from 1 again, and is announced", () => {
     const state = reduceAll([...numbered, open("new", "The handle has expired."), { ...transcript("Hi"), n: 1 }]);
-    expect(outline(state).slice(-2)).toEqual(["event: A new session has started. The handle has expired.", "user final: Hi"]);
+    expect(outline(state).at(-1)).toBe("user final: Hi");
+    expect(state.episode?.text).toBe("This is a new session; the conversation was kept.");
   });
 
   test("has the energy of both pools", () => {
     expect(reduceAll([session(2, false)]).energy).toMatchObject({ voice: { level: 3, max: 3 }, text: { level: 2, max: 2 } });
   });
 
-  test("announces a restart of the server, until the page has reconnected", () => {
-    const away = reduceAll([{ type: "go_away", time_left_ms: 5000, reason: "The server restarts.", resume: "h" }]);
-    expect(away.goAway).toEqual({ at: NOW + 5000, reason: "The server restarts." });
-    expect(describeConnection({ ...away, connection: { state: "open", session: "first", reason: null } }).text).toBe("Restarting");
-    expect(reduceAll([open("resumed")], away).goAway).toBeNull();
-  });
 });
 
 describe("confirmations", () => {
@@ -251,7 +246,7 @@ describe("without a connection", () => {
     const lost = reduceAll([{ type: "connection", connection: WAITING }], inCall);
     const states = [describeConnection, describeMicrophone, describeAssistant].map((describe) => describe(lost));
     expect(states).toEqual([
-      { text: "Reconnecting…", tone: "busy" }, { text: "Mic on hold", tone: "busy" }, { text: "Call on hold", tone: "busy" },
+      { text: "Reconnecting…", tone: "busy" }, { text: "Mic paused", tone: "busy" }, { text: "Call on hold", tone: "busy" },
     ]);
   });
 
@@ -299,7 +294,8 @@ describe("notices and errors", () => {
 describe("other messages", () => {
   test("energy is kept by pool", () => {
     const state = reduceAll([{ type: "energy", mode: "voice", level: 1, max: 3, previous: 2, reason: "rate-limit-exceeded", model: "cascade" }]);
-    expect(state.energy).toEqual({ voice: { level: 1, max: 3, model: "cascade", reason: "rate-limit-exceeded" }, text: null });
+    const voice = { level: 1, max: 3, model: "cascade", reason: "rate-limit-exceeded", betterAt: null };
+    expect(state.energy).toEqual({ voice, text: null });
   });
 
   test("a reminder rings once, and stays in the thread", () => {

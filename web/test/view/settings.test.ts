@@ -41,7 +41,7 @@ describe("settings", () => {
   test("also work without storage", () => {
     expect(() => saveSettings(forbidden, { ...DEFAULTS })).not.toThrow();
     expect(loadSettings(forbidden)).toEqual(DEFAULTS);
-    expect(loadTab(null)).toEqual({ conversationId: null, token: null });
+    expect(loadTab(null)).toEqual({ conversationId: null, beginning: [], token: null });
   });
 
   test("a conversation is remembered until there is none", () => {

@@ -146,7 +146,7 @@ describe("a turn without a transcript", () => {
 describe("the turn numbers of another session", () => {
   test("are unrelated to the earlier ones", () => {
     const state = reduceAll([serverState("processing"), QUESTION, ...ANSWER, open("new"), serverState("processing"), inTurn(1, response("Hello.")), inTurn(1, transcript("Hi"))]);
-    expect(outline(state)).toEqual([...ANSWERED, "event: A new session has started.", "user final: Hi", "assistant final: Hello."]);
+    expect(outline(state)).toEqual([...ANSWERED, "user final: Hi", "assistant final: Hello."]);
   });
 
   test("apply below the history after a reload", () => {

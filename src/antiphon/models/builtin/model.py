@@ -13,7 +13,17 @@ from antiphon.models.base import (
     TextProfile,
 )
 from antiphon.models.builtin import replies
-from antiphon.models.builtin.understanding import Ask, PlannedCall, Run, Say, Understanding, Understood
+from antiphon.models.builtin.recall import Memory
+from antiphon.models.builtin.understanding import (
+    Ask,
+    PlannedCall,
+    Remember,
+    Run,
+    Say,
+    Understanding,
+    Understood,
+    words_of,
+)
 from antiphon.models.completeness import Completeness
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.call import ToolCall
@@ -21,7 +31,8 @@ from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 
-PROFILE: Final = TextProfile(name="builtin", needs_network=False)
+PROFILE: Final = TextProfile(name="builtin", needs_network=False, context_tokens=10_000_000)
+"""It reads any number of messages."""
 
 
 class Toolbox(Protocol):
@@ -86,6 +97,9 @@ class BuiltinModel:
             sentences.append(understood.question)
         elif isinstance(understood, Say):
             sentences.append(understood.text)
+        elif isinstance(understood, Remember):
+            memory = Memory(prompt.messages[:said], prompt.summary, prompt.mode, words_of=words_of)
+            sentences.append(memory.answer(understood.recall))
         yield TextDelta(" ".join(sentences))
         yield MessageComplete(StopReason.DONE)
 

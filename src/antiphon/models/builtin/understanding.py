@@ -10,6 +10,7 @@ from hassil import RangeSlotList
 
 from antiphon.models.builtin import replies
 from antiphon.models.builtin.fuzzy import CLEARLY_CLOSER, FuzzyMatcher
+from antiphon.models.builtin.recall import Recall, find_recall
 from antiphon.models.builtin.suggestions import Suggestions
 from antiphon.models.completeness import Completeness, can_continue, is_unfinished
 from antiphon.sentences.matching import Match, Matcher, Template, match_template
@@ -88,7 +89,14 @@ class Say:
     text: str
 
 
-Understood = Run | Ask | Say
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """A question about the conversation itself."""
+
+    recall: Recall
+
+
+Understood = Run | Ask | Say | Remember
 
 
 class Understanding:
@@ -147,7 +155,9 @@ class Understanding:
             return Say(replies.TOO_LONG)
         if (request := self.find_request(text, mode)) is not None:
             return request
-        words = _words(text)
+        words = words_of(text)
+        if (recall := find_recall(words)) is not None:
+            return Remember(recall)
         if replies.asks_for_help(words):
             return Say(replies.offers(text, self._examples[mode]))
         if (answer := replies.small_talk(words)) is not None:
@@ -186,12 +196,15 @@ class Understanding:
 
 
 def _is_short_remark(text: str) -> bool:
-    """Whether it is a greeting, thanks or a yes, which may be complete, or the beginning of a request."""
-    words = _words(text)
-    return verdict(text) is not None or replies.small_talk(words) is not None or replies.asks_for_help(words)
+    """Whether it is a greeting, thanks, a yes or a question about the conversation, which may be complete, or the
+    beginning of a request."""
+    words = words_of(text)
+    is_known = replies.small_talk(words) is not None or replies.asks_for_help(words) or find_recall(words) is not None
+    return is_known or verdict(text) is not None
 
 
-def _words(text: str) -> str:
+def words_of(text: str) -> str:
+    """Returns the words in lower case, without punctuation or contractions."""
     return " ".join(word for word, _, _ in Phrase(text).words())
 
 

@@ -106,7 +106,9 @@ class OllamaModel:
         self._settings = settings or Ollama()
         self._server = OllamaServer(reference.endpoint(env), line_timeout_s)
         self._endpoint = self._server.endpoint
-        self.profile = TextProfile(str(reference), needs_network=not self._endpoint.is_loopback)
+        self.profile = TextProfile(
+            str(reference), needs_network=not self._endpoint.is_loopback, context_tokens=self._settings.num_ctx
+        )
         self._sends_think = True
 
     async def aclose(self) -> None:

@@ -35,7 +35,7 @@ from antiphon.models.base import (
 from antiphon.models.providers.accumulator import Calls
 from antiphon.models.providers.chunks import DONE, Choice, Chunk, read_chunks
 from antiphon.models.providers.failures import FAILURES, ConnectionLost, Refusal, TimedOut, cut_off, explain
-from antiphon.models.providers.references import ModelReference, Provider
+from antiphon.models.providers.references import ModelReference, Provider, known_context_tokens
 from antiphon.models.providers.spoken_text import SpokenText
 from antiphon.models.providers.streams import limit_refusal, retry_once
 from antiphon.telemetry.log import get_logger
@@ -68,7 +68,9 @@ class OpenAICompatibleModel:
         self._endpoint = endpoint = reference.endpoint(env)
         if chunk_timeout_s is None:
             chunk_timeout_s = OWN_CHUNK_TIMEOUT_S if endpoint.is_own else CHUNK_TIMEOUT_S
-        self.profile = TextProfile(str(reference), needs_network=not endpoint.is_loopback)
+        self.profile = TextProfile(
+            str(reference), needs_network=not endpoint.is_loopback, context_tokens=known_context_tokens(reference)
+        )
         self._client = openai.AsyncOpenAI(
             base_url=endpoint.url,
             api_key=endpoint.api_key or "none",

@@ -65,6 +65,16 @@ DEFAULT_URLS: Final[Mapping[Provider, str]] = {
     Provider.OPENAI_REALTIME: OPENAI_URL,
 }
 
+CONTEXT_TOKENS: Final = (
+    (Provider.GEMINI, "gemini-", 1_048_576),
+    (Provider.OPENAI, "gpt-5", 400_000),
+    (Provider.OPENAI, "gpt-4.1", 1_047_576),
+    (Provider.OPENAI, "gpt-4o", 128_000),
+    (Provider.OPENAI, "o3", 200_000),
+    (Provider.OPENAI, "o4", 200_000),
+)
+"""The contexts of the vendors' own models, by the beginning of their names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -121,6 +131,15 @@ class ModelReference:
         if key is None and not is_keyless:
             raise ModelError(f"{self} needs an API key. Set {variable}.", retryable=False)
         return Endpoint(self.url or _default_url(self.provider, env), variable, key)
+
+
+def known_context_tokens(reference: ModelReference) -> int | None:
+    """Returns the context of a vendor's model; None if it is not known, as on other servers, whatever their name."""
+    known = CONTEXT_TOKENS if reference.url is None else ()
+    return next(
+        (tokens for owner, name, tokens in known if owner is reference.provider and reference.model.startswith(name)),
+        None,
+    )
 
 
 def parse(text: str) -> ModelReference:

@@ -17,6 +17,7 @@ from antiphon.sim.actions import (
     HandleProblem,
     Quota,
     RejectHandle,
+    Replay,
     SpeechAndToolCall,
     ToolCallWithoutId,
     TwoResponses,
@@ -237,6 +238,8 @@ class GeminiConversation:
             for call_id in (message.get("toolCallCancellation") or {}).get("ids") or ():
                 if call_id in session.calls:
                     session.calls[call_id].is_settled = True
+            if "serverContent" in message and not self._swallows_answer:
+                session.note_content(message)
         if not self._swallows_answer:
             return self._with_resumability(message)
         # The model's answer to the result that the cancelled call was given: the client must not hear it.
@@ -302,6 +305,8 @@ class GeminiConversation:
                 return (DEAD_HANDLE if problem is HandleProblem.EXPIRED else FOREIGN_HANDLE,)
             case DuplicateToolCall(new_id=is_new):
                 return self._repeat_calls(is_new)
+            case Replay():
+                return tuple(self._session.answer) if self._session is not None else ()
             case Greet(text=text):
                 return _whole_answer(text)
             case TwoResponses(text=text):

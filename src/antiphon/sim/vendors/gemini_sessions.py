@@ -10,6 +10,8 @@ from antiphon.sim.vendors.base import CloseWith, Message
 from antiphon.sim.vendors.gemini_models import INVALID_ARGUMENT, GeminiModel
 
 MAX_HANDLES: Final = 10_000
+MAX_ANSWER: Final = 1_000
+"""How many messages of an answer are kept."""
 MAX_SESSIONS: Final = 1_000
 """How many sessions the control port can show."""
 STILL_OPEN: Final = CloseWith(1011, "Internal error encountered.")
@@ -37,8 +39,17 @@ class Session:
     """Ids under which calls were repeated, and the ids that the endpoint knows them by."""
     last_ids: list[str] = field(default_factory=list)
     """The ids of the latest message with calls."""
+    answer: list[Message] = field(default_factory=list)
+    """The messages of the latest answer."""
     connection: int | None = None
     ended_s: float | None = None
+
+    def note_content(self, message: Message) -> None:
+        """A part of an answer is sent to the client."""
+        if self.answer and self.answer[-1]["serverContent"].get("turnComplete"):
+            self.answer = []
+        if len(self.answer) < MAX_ANSWER:
+            self.answer.append(message)
 
 
 class Sessions:

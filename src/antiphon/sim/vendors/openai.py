@@ -16,6 +16,7 @@ from antiphon.sim.actions import (
     Expire,
     Greet,
     Quota,
+    Replay,
     SpeechAndToolCall,
     ToolCallWithoutId,
     TwoResponses,
@@ -34,6 +35,8 @@ from antiphon.sim.vendors.base import (
 )
 from antiphon.sim.vendors.openai_messages import Writer
 
+MAX_ANSWER: Final = 1_000
+"""How many events of a response are kept."""
 SESSION_S: Final = 3_600.0
 MODELS: Final = frozenset(
     {
@@ -120,6 +123,10 @@ class OpenAIConversation:
         """The items that were added to responses, by the response."""
         self._injected: set[str] = set()
         """The items that the endpoint does not know."""
+        self._answer: list[Message] = []
+        """The events of the latest response that is done and has no calls."""
+        self._answering: list[Message] = []
+        """The events of the response under way."""
         seconds = vendor.options.connection_s
         self.limits: Limits | None = Limits(SESSION_S / vendor.options.time_scale if seconds is None else seconds)
 
@@ -216,6 +223,7 @@ class OpenAIConversation:
     def on_server(self, message: Message) -> Sequence[Message]:
         if self._hides_response:
             return self._hide(message)
+        self._note_answer(message)
         if message.get("type") == "response.done":
             calls = [item for item in message["response"].get("output") or () if item.get("type") == _CALL]
             if calls:
@@ -223,6 +231,14 @@ class OpenAIConversation:
                 for call in calls:
                     self._calls.setdefault(str(call["call_id"]), SentCall(call))
         return (message,)
+
+    def _note_answer(self, message: Message) -> None:
+        if message.get("type") == "response.created":
+            self._answering = []
+        if len(self._answering) < MAX_ANSWER:
+            self._answering.append(message)
+        if message.get("type") == "response.done" and not _concerns_call(message):
+            self._answer = self._answering
 
     def alter(self, action: Alteration, message: Message) -> Sequence[Outgoing] | None:
         if not _concerns_call(message):
@@ -308,6 +324,8 @@ class OpenAIConversation:
                 return self._fail("insufficient_quota", "insufficient_quota", _QUOTA_TEXT, 1013)
             case DuplicateToolCall(new_id=is_new):
                 return self._repeat_calls(is_new)
+            case Replay():
+                return tuple(self._answer)
             case Greet(text=text) | TwoResponses(text=text):
                 events = self._write.spoken_response(text)
                 self._injected |= {str(_item(event)["id"]) for event in events if _item(event)}

@@ -57,6 +57,8 @@ class MemorySessionStore:
             raise StorageError(f"There is a session {record.id} already, or one with its handle.")
         self._records[record.id] = record
         self._ids[record.handle_hash] = record.id
+        if record.previous_handle_hash is not None:
+            self._ids[record.previous_handle_hash] = record.id
         self._outboxes[record.id] = Outbox()
 
     async def save(self, record: SessionRecord) -> None:

@@ -6,6 +6,7 @@ from antiphon.models.providers.references import (
     ModelReference,
     ModelReferenceError,
     Provider,
+    known_context_tokens,
     parse,
     parse_voice,
 )
@@ -218,3 +219,17 @@ def test_a_voice_model_on_this_machine_needs_no_key() -> None:
     reference = parse_voice("openai-realtime:http://127.0.0.1:8821/v1#m")
     assert reference is not None
     assert reference.endpoint({}).api_key is None
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("openai:gpt-4o-mini", 128_000),
+        ("openai:gpt-5", 400_000),
+        ("gemini:gemini-3-flash", 1_048_576),
+        ("openai:something-new", None),
+        ("openai:http://127.0.0.1:8080/v1#gpt-4o", None),
+    ],
+)
+def test_the_context_of_a_vendors_own_model_is_known(text: str, tokens: int | None) -> None:
+    assert known_context_tokens(parse(text)) == tokens

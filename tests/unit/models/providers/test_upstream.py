@@ -19,6 +19,7 @@ from antiphon.models.live import (
     TurnComplete,
     TurnFailed,
     TurnStarted,
+    UpstreamError,
 )
 from antiphon.models.providers.upstream import (
     INPUT_HZ,
@@ -29,7 +30,6 @@ from antiphon.models.providers.upstream import (
     Outgoing,
     Turns,
     Upstream,
-    UpstreamError,
 )
 from antiphon.tools.call import ToolCall
 
