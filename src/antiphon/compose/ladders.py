@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from antiphon.compose.app import App
+from antiphon.compose.rungs import is_named, setting_of, text_rungs, voice_rungs
 from antiphon.compose.voice import Speech, Voice, chosen_voice, open_voice, without_chosen_voice
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
@@ -21,10 +22,8 @@ from antiphon.models.live import ModelFactory
 from antiphon.models.providers import open_live_model
 from antiphon.models.providers.references import (
     CASCADE,
-    NO_VOICE,
     ModelReference,
     ModelReferenceError,
-    Provider,
     parse,
     parse_voice,
 )
@@ -47,39 +46,6 @@ class LadderError(AntiphonError):
     """A model of a ladder is wrong; the text names the setting."""
 
     code = "ladder"
-
-
-def text_rungs(settings: Settings) -> dict[int, str]:
-    """Returns the text model of each level, the highest level first."""
-    ladder = settings.ladder.text
-    return {2: ladder.level_2 or settings.model.text, 1: ladder.level_1 or str(Provider.BUILTIN)}
-
-
-def voice_rungs(settings: Settings) -> dict[int, str]:
-    """Returns the voice model of each level, the highest level first; none if the settings want no voice."""
-    if settings.model.voice == NO_VOICE:
-        return {}
-    ladder = settings.ladder.voice
-    best = ladder.level_3 or settings.model.voice
-    return {3: best, 2: ladder.level_2 or best, 1: ladder.level_1 or CASCADE}
-
-
-def setting_of(settings: Settings, mode: Mode, name: str) -> str:
-    """Returns the setting that names a model of a ladder."""
-    levels = _given(settings, mode)
-    return next((f"ladder.{mode}.{level}" for level, each in levels.items() if each == name), f"model.{mode}")
-
-
-def is_named(settings: Settings, name: str) -> bool:
-    """Whether the settings name a voice model. The local voice may be a fallback without being named."""
-    given = _given(settings, Mode.VOICE)
-    return name in given.values() or (name == settings.model.voice and not given["3"])
-
-
-def _given(settings: Settings, mode: Mode) -> dict[str, str]:
-    """Returns the rungs of a ladder as they are in the settings."""
-    ladder: Mapping[str, str] = getattr(settings.ladder, mode).model_dump(by_alias=True)
-    return dict(ladder)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from antiphon.compose.rungs import best_text
 from antiphon.config import Settings
 from antiphon.continuity.context import ContextPlanner, Summarize
 from antiphon.continuity.summarizer import ExtractiveSummarizer, ModelSummarizer
@@ -22,7 +23,7 @@ async def open_summarizer(
     `ModelError` if a package or a key is missing.
     """
     if not summary_model:
-        is_offline = parse(settings.model.text).provider is Provider.BUILTIN
+        is_offline = parse(best_text(settings)).provider is Provider.BUILTIN
         yield None if is_offline else ModelSummarizer(model)
         return
     reference = parse(summary_model)

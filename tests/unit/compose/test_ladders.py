@@ -15,9 +15,8 @@ from antiphon.compose.ladders import (
     VoiceModels,
     open_text_models,
     open_voice_models,
-    text_rungs,
-    voice_rungs,
 )
+from antiphon.compose.rungs import text_rungs, voice_rungs
 from antiphon.compose.voice import Speech, Voice
 from antiphon.config import Settings, load
 from antiphon.errors import AntiphonError
