@@ -110,7 +110,7 @@ async def run_server(
             voices = await open_voice_models(app, texts, stack, announce=announce, is_needed=needs_voice)
         opening = open_summarizer(settings, texts.best.model, settings.continuity.summary_model)
         summarizer = await stack.enter_async_context(opening)
-        hub = app.hub(_make_ladders(texts, voices, voice_model), _synthesize_of(voices), summarizer)
+        hub = app.hub(*_find_models(texts, voices, voice_model), summarizer)
         stores = app.database
         quota, lag = quota or Quota(), LagMonitor()
         authenticator = Authenticator(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
@@ -202,19 +202,20 @@ def _check_origins(origins: Sequence[str]) -> None:
         raise OriginError(" ".join(problems))
 
 
-def _make_ladders(texts: TextModels, voices: VoiceModels | None, voice_model: ModelFactory | None) -> Ladders:
+def _find_models(
+    texts: TextModels, voices: VoiceModels | None, voice_model: ModelFactory | None
+) -> tuple[Ladders, Synthesize | None]:
+    """Returns the models of the server, and what speaks without a model."""
     monotonic = SystemClock().monotonic
     ladders = {Mode.TEXT: Ladder.of(Mode.TEXT, texts.factories, monotonic)}
+    synthesize = None
     if voices is not None:
         ladders[Mode.VOICE] = Ladder.of(Mode.VOICE, voices.factories, monotonic)
+        speaking = [voice for voice in voices.rungs.values() if voice.synthesizer is not None]
+        synthesize = speaking[0].synthesize if speaking else None
     elif voice_model is not None:
         ladders[Mode.VOICE] = Ladder.of_one(Mode.VOICE, voice_model, monotonic)
-    return ladders
-
-
-def _synthesize_of(voices: VoiceModels | None) -> Synthesize | None:
-    """Returns what speaks outside the conversation: the speech engine, if it is also what speaks in calls."""
-    return voices.best.synthesize if voices is not None and voices.best.synthesizer is not None else None
+    return ladders, synthesize
 
 
 def _make_deps(

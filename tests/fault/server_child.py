@@ -65,8 +65,8 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
         async def synthesize(text: str, voice_id: str | None, speed: float) -> bytes:
             return b"".join([sound.pcm async for sound in voice.speak(text)])
 
-        ladders = app.ladders(model, fakes.factory(model, voice))
-        hub = app.hub(ladders, None if model_name == "native" else synthesize)
+        speaks = None if model_name == "native" else synthesize
+        hub = app.hub(app.ladders(model, fakes.factory(model, voice)), speaks)
         authenticator = Authenticator(app.database.tokens, app.database.blocks, SystemClock(), required=False)
         asgi = make_app(hub, authenticator, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
 

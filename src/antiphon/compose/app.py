@@ -115,7 +115,10 @@ class App:
         return {mode: Ladder.of_one(mode, factory, SystemClock().monotonic) for mode, factory in factories.items()}
 
     def hub(
-        self, ladders: Ladders, synthesize: Synthesize | None = None, summarizer: ModelSummarizer | None = None
+        self,
+        ladders: Ladders,
+        synthesize: Synthesize | None = None,
+        summarizer: ModelSummarizer | None = None,
     ) -> Hub:
         """Makes the hub of this process's sessions. Without a summarizer, summaries are extractive."""
         stores = self.database

@@ -83,7 +83,7 @@ class ContinuousModel:
         self._upstream: ModelConnection | None = None
         """The connection in use; None while there is none."""
         self._turn: OpenTurn | None = None
-        self._turns = 0
+        self.turns = 0
         """How many turns there were."""
         self._heard = HeardAudio()
         self._late_results: list[tuple[str, Sequence[ToolAnswer]]] = []
@@ -217,7 +217,7 @@ class ContinuousModel:
             self._connecting = asyncio.create_task(self._connect())
 
     async def _connect(self) -> None:
-        turn, began = self._turn, self._turns
+        turn, began = self._turn, self.turns
         try:
             said = turn.said if turn is not None and turn.is_lost else ""
             connection = await self._connector.connect(is_first=not self.was_opened, said=said)
@@ -226,7 +226,7 @@ class ContinuousModel:
             if self._upstream is None or error.rate_limited:
                 self._give_up(error)
             return
-        if self._upstream is not None and self._turns != began and self._goes_away:
+        if self._upstream is not None and self.turns != began and self._goes_away:
             # A turn has begun on the old connection. The new one does not know of it; the next one will.
             self._connector.retire(connection)
             self._roll_over_if_quiet()
@@ -504,7 +504,7 @@ class ContinuousModel:
     def _begin(self, turn: OpenTurn) -> None:
         if self._turn is not turn:
             self._turn = turn
-            self._turns += 1
+            self.turns += 1
             self._watch_wait()
         self._watch()
 

@@ -100,6 +100,7 @@ class SessionModels:
 
     def upstream_state(self) -> UpstreamState:
         """What another process needs to go on with the upstream sessions."""
+        self._forget_old_handles()
         handles = dict(self._handles)
         if self.connection is not None and self._mode is not None and self.connection.handle is not None:
             handles[self._mode] = self.connection.handle
@@ -146,6 +147,7 @@ class SessionModels:
 
     def close(self) -> None:
         """Gives the model up; the next one is connected when it is needed."""
+        self._forget_old_handles()
         connection, self.connection = self.connection, None
         if connection is not None:
             if self._mode is not None and connection.handle is not None:
@@ -162,7 +164,13 @@ class SessionModels:
         for connection in self._closing:
             await connection.wait_closed()
 
+    def _forget_old_handles(self) -> None:
+        """The upstream sessions of the other mode do not know the turns of this one: the next ones are told anew."""
+        if self.connection is not None and self.connection.turns:
+            self._handles.clear()
+
     def _make(self, mode: Mode) -> ContinuousModel:
+        self._forget_old_handles()
         pool = self._pools.get(mode)
         if pool is None:
             raise ModelError(NO_MODEL[mode], retryable=False)

@@ -1,0 +1,108 @@
+"""The language model behind the simulator's voice, and behind our local one: a scripted chat-completions server.
+
+It knows the answers of the script, calls the tool that the client declared, and finds what was ordered in the
+conversation that it is given. If it is told to continue, it says what is missing of its last answer.
+"""
+
+import json
+import re
+from dataclasses import replace
+from typing import Any, Final
+
+from bench.outages.script import STEPS
+from bench.speech.words import normalize
+from tests.fakes.chat_server import Answer, Request, call_delta, delta, refusal, stream, words
+
+TOOL: Final = "order_pizza"
+WORD_S: Final = 0.25
+UNKNOWN: Final = "Sorry, I did not understand that."
+_ORDER: Final = re.compile(r"order a? ?pizza with (?P<topping>[a-z]+)", re.IGNORECASE)
+_ORDERED: Final = re.compile(r"pizza with (?P<topping>[a-z]+)", re.IGNORECASE)
+_RECALL: Final = re.compile(r"\bmy (?P<which>first|last) order", re.IGNORECASE)
+_SAY: Final = re.compile(r"say exactly (?:these|the following) words[^:\n]*:\s*(?P<words>\S.*)", re.IGNORECASE)
+_CONTINUE: Final = re.compile(r"\bcontinue\b|\bcut off\b|\binterrupted\b", re.IGNORECASE)
+_TOPICS: Final = {
+    re.findall(r"\w+", step.question)[-1].lower(): step.answer for step in STEPS if "order" not in step.question
+}
+"""The answers by the last word of their questions."""
+
+
+def answer(request: Request) -> Answer:
+    if request.body is None:
+        return refusal(404, {"error": {"message": "There is nothing here."}})
+    messages = request.messages
+    last = messages[-1]
+    if last["role"] == "tool":
+        return words(tell(json.loads(last["content"])))
+    said = _text(last)
+    if found := _SAY.search(said):
+        return words(found["words"])
+    if found := _ORDER.search(said):
+        return _call(found["topping"].lower(), len(messages))
+    return _speak(_reply(said, messages))
+
+
+def tell(result: Any) -> str:
+    topping = result.get("ordered") if isinstance(result, dict) else None
+    return f"I have ordered a pizza with {topping}." if topping else "The order failed."
+
+
+def _speak(text: str) -> Answer:
+    """Gives the first sentence at once and the rest little faster than it is spoken, so that faults meet an answer."""
+    first, *others = re.split(r"(?<=[.!?]) ", text)
+    if not others:
+        return words(text)
+    pieces = [first, *" ".join(others).split()]
+    return replace(stream(*(delta(content=f"{piece} ") for piece in pieces), delta("stop")), pause_s=WORD_S)
+
+
+def _reply(said: str, messages: list[dict[str, Any]]) -> str:
+    if found := _RECALL.search(said):
+        ordered = [topping for message in messages for topping in _ORDERED.findall(_text(message))]
+        if not ordered:
+            return "I do not know of any pizza."
+        first = found["which"].lower() == "first"
+        return f"Your {found['which'].lower()} order was a pizza with {ordered[0 if first else -1].lower()}."
+    if whole := _known(said):
+        return whole
+    if _CONTINUE.search(said):
+        return _rest(messages)
+    return UNKNOWN
+
+
+def _known(said: str) -> str | None:
+    heard = normalize(said)
+    return next((whole for topic, whole in _TOPICS.items() if topic in heard), None)
+
+
+def _rest(messages: list[dict[str, Any]]) -> str:
+    """Returns what is missing of the last answer: whole sentences, since the last one may have been cut off."""
+    asked = next((at for at in range(len(messages) - 1, -1, -1) if _is_question(messages[at])), None)
+    if asked is None:
+        return UNKNOWN
+    whole = _known(_text(messages[asked])) or UNKNOWN
+    spoken = " ".join(_text(each) for each in messages[asked + 1 :] if each["role"] == "assistant")
+    sentences = re.split(r"(?<=[.!?]) ", whole)
+    missing = [sentence for sentence in sentences if normalize(sentence)[-3:] != _last_words(spoken, sentence)]
+    return " ".join(missing) or "That was all."
+
+
+def _last_words(spoken: str, sentence: str) -> list[str]:
+    """Returns the last words of the sentence if they are in what was spoken."""
+    wanted = normalize(sentence)[-3:]
+    return wanted if " ".join(wanted) in " ".join(normalize(spoken)) else []
+
+
+def _is_question(message: dict[str, Any]) -> bool:
+    return message["role"] == "user" and _known(_text(message)) is not None
+
+
+def _call(topping: str, place: int) -> Answer:
+    function = {"name": TOOL, "arguments": json.dumps({"topping": topping})}
+    call = {"index": 0, "id": f"call_{place}", "type": "function", "function": function}
+    return stream(call_delta(call), delta("tool_calls"))
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else " ".join(str(part.get("text", "")) for part in content)
