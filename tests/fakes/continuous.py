@@ -187,6 +187,7 @@ class ContinuousLive:
 
     def describe(self, profile: LiveProfile, mode: Mode, carried: Carried, note: str) -> LiveContext:
         transcript = self._given.transcript
+        assert isinstance(transcript, Transcript)
         return replace(self._given, history=transcript.before(self._turn), system=f"{self._given.system}\n\n{note}")
 
     async def events(self) -> AsyncIterator[LiveEvent]:
