@@ -12,6 +12,9 @@ from antiphon.tools.spec import Mode
 WATCHDOG_MS: Final = 5_000
 """How long after the end of the audio a client may still report that it has played it. Then it counts as played."""
 
+MAX_UNHEARD_MS: Final = 10 * 60 * 1000
+"""An answer that is older than this is shown to a client that returns, but no longer spoken."""
+
 PLAYBACK_TOLERANCE_MS: Final = 500
 """How much earlier than the audio's length a client may report that it was played: its clock is not ours."""
 
