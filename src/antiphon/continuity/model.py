@@ -226,7 +226,8 @@ class ContinuousModel:
     async def _connect(self) -> None:
         turn, turns, is_early = self._turn, self.turns, self._upstream is not None
         try:
-            said = turn.heard if turn is not None and turn.is_lost else ""
+            # Words whose audio has not come were not heard: a model that goes on after them would leave them out.
+            said = turn.heard(speaks=self.profile.speaks) if turn is not None and turn.is_lost else ""
             connection = await self._connector.connect(is_first=not self.was_opened, said=said)
         except ModelError as error:
             self._connecting = None

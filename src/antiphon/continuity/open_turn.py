@@ -49,10 +49,9 @@ class OpenTurn:
     def has_output(self) -> bool:
         return bool(self.said) or self.audio_ms > 0
 
-    @property
-    def heard(self) -> str:
-        """The words that the user was sent so that they could be heard, or read if nothing is spoken."""
-        return self.voiced if self.voiced else self.said
+    def heard(self, *, speaks: bool) -> str:
+        """The words that the user was sent to be heard, or to be read if nothing is spoken."""
+        return (self.voiced if speaks else self.said).strip()
 
     def lose(self, *, same_voice: bool) -> None:
         """The connection is gone. What comes from the next one is joined to what was said."""
