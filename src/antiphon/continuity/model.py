@@ -152,7 +152,7 @@ class ContinuousModel:
     def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
         asked = self._turn if self._turn is not None and self._turn.id == turn else OpenTurn(turn)
         asked.question = text
-        asked.take_ran(ran)
+        asked.ran += ran
         self._begin(asked)
         if self._upstream is not None:
             self._upstream.respond(self._ids.theirs(turn), text, ran)
@@ -444,7 +444,7 @@ class ContinuousModel:
         turn = self._turn
         results = turn.repeats(event.calls) if turn is not None and turn.id == self._ids.ours(event.turn) else None
         if results and self._upstream is not None:
-            # The call was made on a connection that was lost, or its result is known since the user's yes.
+            # The calls were made on a connection that was lost. Any other repetition is the gate's matter.
             self._upstream.send_tool_results(event.turn, results)
         else:
             self._take_part(event)

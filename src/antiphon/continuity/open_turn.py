@@ -24,7 +24,7 @@ class OpenTurn:
     ran: list[ToolAnswer] = field(default_factory=list)
     """Calls of this turn that have run, and their results."""
     known: list[ToolAnswer] = field(default_factory=list)
-    """Those of them that the model in use did not ask for: it may make the same calls again."""
+    """Those of them that ran for an earlier connection: the model may make the same calls again."""
     open_calls: list[ToolCall] = field(default_factory=list)
     """Calls whose results have not come yet."""
     audio_ended: bool = False
@@ -60,11 +60,6 @@ class OpenTurn:
         self.known = list(self.ran)
         if self.has_output:
             self.continuation = Continuation(self.said, self.voiced, self.audio_ms, same_voice=same_voice)
-
-    def take_ran(self, answers: Sequence[ToolAnswer]) -> None:
-        """The turn itself let these calls run."""
-        self.ran += answers
-        self.known += answers
 
     def take_results(self, answers: Sequence[ToolAnswer]) -> None:
         self.ran += answers
