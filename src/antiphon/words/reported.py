@@ -138,7 +138,7 @@ _AGREES: Final = {
     "has": ("it", "he", "she", "there"),
 }
 """Which pronouns an auxiliary goes with. "Do it" and "have it" are no questions."""
-_BRACKETED: Final = re.compile(r"\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|<[^>]*>")
+_BRACKETED: Final = re.compile(r"\[[^\[\]]{0,40}\]|\([^()]{0,40}\)|\*[^*]{0,40}\*|<[^<>]{0,40}>")
 """How recognisers write noises: "[cough]"."""
 _BEGINS_QUESTION: Final = re.compile(
     rf"(?:what|who|whose|which|where|when|why|how)\b|{_AUX} (?:i|you|we|it|he|she|they|there|the|this|that|my|your)\b",
@@ -169,22 +169,22 @@ def report(text: str, max_chars: int = MAX_QUOTED_CHARS) -> Report | None:
 
 def is_noise(text: str) -> bool:
     """Whether there is nothing to tell about the text: no words, or a greeting, thanks or a bare yes."""
-    bare = _BRACKETED.sub(" ", text).strip(".,;:!?…-–— \t\n")
-    return not has_words(bare) or _NOISE.fullmatch(bare) is not None
+    bare = _BRACKETED.sub(" ", text[:MAX_READ_CHARS]).strip(".,;:!?…-–— \t\n")
+    return not has_words(bare) or (len(text) <= MAX_READ_CHARS and _NOISE.fullmatch(bare) is not None)
 
 
 def has_words(text: str) -> bool:
     """Whether there is anything in the text beside marks and noises in brackets."""
-    return any(map(str.isalnum, _BRACKETED.sub(" ", text)))
+    return any(map(str.isalnum, _BRACKETED.sub(" ", text[:MAX_READ_CHARS])))
 
 
 def is_question(text: str) -> bool:
     """Whether it is a question. What was spoken may have no question mark."""
-    return _is_marked(text) or _BEGINS_QUESTION.match(_strip(text.lstrip())) is not None
+    return _is_marked(text) or _BEGINS_QUESTION.match(_strip(text[:MAX_READ_CHARS].lstrip())) is not None
 
 
 def _is_marked(text: str) -> bool:
-    return text.rstrip(" \n\"'”’»)*_").endswith(_QUESTION_ENDS) or text.startswith("¿")
+    return text[-MAX_READ_CHARS:].rstrip(" \n\"'”’»)*_").endswith(_QUESTION_ENDS) or text.startswith("¿")
 
 
 def split_sentences(text: str) -> list[str]:
