@@ -48,7 +48,7 @@ VoiceRung = Annotated[
     ),
 ]
 SummaryModel = Annotated[
-    str, Field(description='a model, such as "openai:gpt-5-mini" or "ollama:qwen3"; "" means that none is asked')
+    str, Field(description='a model, such as "openai:gpt-5-mini" or "ollama:qwen3"; "" means the text model')
 ]
 Summarize = Annotated[Literal["always", "auto"], Field(description='"always" or "auto"')]
 Hours = Annotated[int, Field(ge=1, le=720, description="a number of hours from 1 to 720")]

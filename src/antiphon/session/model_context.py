@@ -42,17 +42,16 @@ class SessionContext:
         self._state = state
 
     async def plan(self, profile: LiveProfile, *, is_fallback: bool, uses_call_summary: bool) -> Carried:
-        turn = self._state().turn
         return await self._planner.plan(
             self._writer.transcript,
             profile,
             is_fallback=is_fallback,
-            before_turn=None if turn is None else turn.id,
+            before_turn=self._state().unanswered,
             call_summary=await self._calls.latest_summary() if uses_call_summary else "",
         )
 
     def describe(self, profile: LiveProfile, mode: Mode, carried: Carried, note: str) -> LiveContext:
-        snapshot, turn, transcript = self._tools.snapshot, self._state().turn, self._writer.transcript
+        snapshot, transcript = self._tools.snapshot, self._writer.transcript
         notes = list(self._client.notes or ())
         if carried.summary:
             notes.append(summary_note(carried.summary))
@@ -69,8 +68,8 @@ class SessionContext:
         return LiveContext(
             system=prompt.text,
             transcript=view,
-            # The turn under way is given to the model by itself, unless it only lacks a listener.
-            history=view.before(None if turn is None or turn.complete or turn.is_repeated else turn.id),
+            # The turn under way is given to the model by itself.
+            history=view.before(self._state().unanswered),
             tools=snapshot.provider_schemas(profile.tool_schemas, mode) if self._application().uses_tools else (),
             mode=mode,
             prefetch=self._tool_runner.prefetch,
