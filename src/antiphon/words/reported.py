@@ -37,11 +37,9 @@ class Report:
 
 
 _NOISE: Final = re.compile(
-    r"(?:h+m+|u+h+m*|u+m+|e+r+m*|a+h+|o+h+|hello|hi|hey|good (?:morning|afternoon|evening|night)|(?:good )?bye|goodbye|"
-    r"see you(?: later)?|(?:many )?thanks?(?: you)?(?: (?:a lot|so much|very much|again))?|ok(?:ay)?|yes|yeah|yep|"
-    r"no|nope|"
-    r"sure|right|all ?right|great|cool|nice|please|so|well|never ?mind|there|again|antiphon|computer)"
-    r"(?:[\s,]+(?:there|again|antiphon|computer|then|please|thanks|thank you))*",
+    r"(?:h+m+|u+h+m*|u+m+|e+r+m*|a+h+|o+h+|hello|hi|hey|good (?:morning|afternoon|evening|night)|(?:good ?)?bye|"
+    r"see you(?: later)?|(?:many )?thanks?(?: you)?(?: (?:a lot|so much|very much))?|ok(?:ay)?|yes|yeah|yep|no|nope|"
+    r"sure|right|all ?right|great|cool|nice|please|so|well|then|never ?mind|there|again|antiphon|computer)(?:[\s,.!]+|\Z)",
     re.IGNORECASE,
 )
 _POLITE_BEFORE: Final = re.compile(
@@ -56,7 +54,8 @@ _POLITE_BEFORE: Final = re.compile(
 )
 _POLITE_AFTER: Final = re.compile(r"[\s,]+(?:please|thanks|thank you|(?:can|could|will|would) you)\Z", re.IGNORECASE)
 _IS_REQUEST: Final = re.compile(
-    r"\W*(?:please\W+|(?:can|could|will|would) you\b|i(?:'d|’d| would) like you to|i (?:want|need) you to)",
+    r"\W*(?:(?:hey|hi|hello|ok|okay|so|well|oh|um+|uh+|and|then|now|antiphon|computer)\W+)*"
+    r"(?:please\W+|(?:can|could|will|would) you\b|i(?:'d|’d| would) like you to|i (?:want|need) you to)",
     re.IGNORECASE,
 )
 
@@ -95,7 +94,7 @@ _OTHERS: Final = {
     "we'd": "you'd",
     "we'll": "you'll",
 }
-_PRONOUN: Final = r"(?P<subject>i|you|we|it|he|she|they|there)"
+_PRONOUN: Final = r"(?P<subject>i|you|we|it|he|she|they|there|this|that)"
 _AUXILIARIES: Final = "is|are|am|was|were|can|could|will|would|should|shall|may|might|must|have|has|had|do|does|did"
 _AUX: Final = rf"(?P<aux>{_AUXILIARIES})"
 _PERSONS: Final = re.compile(
@@ -127,8 +126,8 @@ _HAS_AUXILIARY: Final = re.compile(
     rf"\b{_AUX}\b(?! (?:in|on|at|from|of|for|near|left|available)\b)|(?:'s|’s|'re|’re)\b", re.IGNORECASE
 )
 _AGREES: Final = {
-    "is": ("it", "he", "she", "there"),
-    "was": ("i", "it", "he", "she", "there"),
+    "is": ("it", "he", "she", "there", "this", "that"),
+    "was": ("i", "it", "he", "she", "there", "this", "that"),
     "am": ("i",),
     "are": ("you", "we", "they", "there"),
     "were": ("you", "we", "they", "there"),
@@ -170,7 +169,10 @@ def report(text: str, max_chars: int = MAX_QUOTED_CHARS) -> Report | None:
 def is_noise(text: str) -> bool:
     """Whether there is nothing to tell about the text: no words, or a greeting, thanks or a bare yes."""
     bare = _BRACKETED.sub(" ", text[:MAX_READ_CHARS]).strip(".,;:!?…-–— \t\n")
-    return not has_words(bare) or (len(text) <= MAX_READ_CHARS and _NOISE.fullmatch(bare) is not None)
+    at = 0
+    while match := _NOISE.match(bare, at):
+        at = match.end()
+    return not has_words(bare[at:])
 
 
 def has_words(text: str) -> bool:
@@ -279,6 +281,9 @@ def _inverted(text: str) -> str | None:
     if wh and re.match(r"(?:what|who|whose|which|where|when|why|how)\b", wh, re.IGNORECASE) is None:
         return None
     if aux == "did" or subject not in _AGREES.get(aux, (subject,)):
+        return None
+    if subject in ("this", "that") and rest:
+        # They may belong to a noun: "what is that song".
         return None
     told = _SUBJECT.get(subject, subject)
     if aux in ("do", "does"):
