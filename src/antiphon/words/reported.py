@@ -39,7 +39,8 @@ class Report:
 _NOISE: Final = re.compile(
     r"(?:h+m+|u+h+m*|u+m+|e+r+m*|a+h+|o+h+|hello|hi|hey|good (?:morning|afternoon|evening|night)|(?:good ?)?bye|"
     r"see you(?: later)?|(?:many )?thanks?(?: you)?(?: (?:a lot|so much|very much))?|ok(?:ay)?|yes|yeah|yep|no|nope|"
-    r"sure|right|all ?right|great|cool|nice|please|so|well|then|never ?mind|there|again|antiphon|computer)(?:[\s,.!]+|\Z)",
+    r"sure|right|all ?right|great|cool|nice|please|so|well|then|never ?mind|there|again|antiphon|computer)"
+    r"(?:[\s,.!]+|\Z)",
     re.IGNORECASE,
 )
 _POLITE_BEFORE: Final = re.compile(
