@@ -43,6 +43,8 @@ RECALL: Final = "what did I ask you before"
 
 _TOPIC: Final = re.compile(rf"\b({'|'.join(TOPICS)})\b", re.IGNORECASE)
 _REQUEST: Final = re.compile(r"(?:please )?(tell me about|book|order|look up) (\w+)[.!?]?", re.IGNORECASE)
+_NOTE: Final = re.compile(r'"result": ?\{"topic": ?"(\w+)"')
+"""The result of a call that is told in words, because the session that is told did not make the call."""
 _CALLS: Final = {"book": BOOK, "order": ORDER, "look up": LOOK_UP}
 
 
@@ -64,6 +66,8 @@ class ChaosAssistant:
             answer = f"You asked me about {' and '.join(topics_of(prompt.messages[:-1], prompt.system)) or 'nothing'}."
         elif isinstance(last, ToolMessage):
             answer = _tell_result(last)
+        elif isinstance(last, UserMessage) and (told := _NOTE.search(last.text)) is not None:
+            answer = done(told[1])
         else:
             async for event in self._rest.reply(prompt):
                 yield event
@@ -94,4 +98,8 @@ def _tell_result(message: ToolMessage) -> str:
     topic = content.get("topic") if isinstance(content, dict) else None
     if not message.ok or not isinstance(topic, str):
         return "That was not done. Please confirm it, or ask again."
+    return done(topic)
+
+
+def done(topic: str) -> str:
     return f"Done with {topic}. The numbers are " + ", then ".join(own_words(topic)) + "."

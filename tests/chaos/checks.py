@@ -54,9 +54,6 @@ def check_speech(story: "Story", person: Person) -> None:
         again = [word for word in own_words(turn.topic) if heard[word] > 1]
         if len(again) > MAX_REPEATED:
             story.problems.append(f"said_twice: {again}")
-    for number, each in person.heard.items():
-        if len(set(each.pieces)) != len(each.pieces):
-            story.problems.append(f"said_twice: pieces {each.pieces} of turn {number}")
 
 
 def check_greeting(story: "Story", person: Person) -> None:

@@ -87,6 +87,7 @@ class _Conversation:
                 await self._check()
             finally:
                 self._story.details += self._person.log
+                self._story.details += self._provider_log()
                 await self._person.aclose()
         return self._story
 
@@ -103,7 +104,7 @@ class _Conversation:
         await self._ask(record, is_spoken=turn.is_spoken and not self._unfinished)
         if turn.is_hasty and turn is not self._plan[-1]:
             self._unfinished.append(record)
-        elif turn.barge_in is not None and await self._barge_in(record, turn.barge_in):
+        elif turn.barge_in and not self._unfinished and await self._barge_in(record, turn.barge_in):
             record.outcome = "interrupted"
         else:
             await self._await_outcome(record, TURN_S)
@@ -114,7 +115,7 @@ class _Conversation:
             provider.faults.clear()
         if record.outcome:
             for each in (*self._unfinished, record):
-                each.outcome = each.outcome or self._outcome(each) or "silent"
+                each.outcome = each.outcome or self._outcome(each) or self._unanswered(each)
                 self._note(f"{each.topic}: {each.outcome}")
             self._unfinished = []
 
@@ -175,6 +176,12 @@ class _Conversation:
         record.outcome = "stuck"
         told = [type(each).__name__ for each in person.received[record.since :]][-6:]
         self._story.problems.append(f"stuck: {record.text!r} in state {person.state}, after {told}")
+
+    def _unanswered(self, record: TurnRecord) -> str:
+        """What became of a request after which the user did not wait, and which has no answer."""
+        told = self._person.received[record.since :]
+        is_cut = any(isinstance(each, s.StateChanged) and each.state is s.State.INTERRUPTED for each in told)
+        return "interrupted" if is_cut else "silent"
 
     def _was_cancelled(self, since_s: float) -> bool:
         """Whether a provider has cancelled its call, and therefore owes no answer."""
@@ -259,6 +266,13 @@ class _Conversation:
             assert there is not None
             await person.enter(there)
             self._note(f"client is back at {'one' if there is one else 'two'}")
+
+    def _provider_log(self) -> Iterator[str]:
+        for name, provider in self._world.providers.items():
+            for entry in provider.log.since():
+                if "'audio': {'data'" not in str(entry) and "input_audio_buffer.append" not in str(entry):
+                    said = {key: value for key, value in entry.items() if key not in ("number", "at_s")}
+                    yield f"{name} {entry['at_s']:.3f} {str(said)[:300]}"
 
     def _count(self, fault: str) -> None:
         self._story.faults[fault] += 1

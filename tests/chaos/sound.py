@@ -25,10 +25,11 @@ from tests.fakes.voice import (
     Vocabulary,
 )
 
-WORD_MS: Final = 200
+CHARACTER_MS: Final = 55
+"""How long a word is spoken for each of its characters, as people do."""
 GAP_MS: Final = 40
-LEAST_MS: Final = 140
-"""A word of which less was heard was not understood."""
+LEAST_SHARE: Final = 0.7
+"""How much of a word must be heard for it to be understood."""
 LEVEL: Final = 12_000
 AUDIBLE: Final = 3_000
 FIRST_HZ: Final = 600
@@ -51,11 +52,11 @@ class Tones(Vocabulary):
         return " ".join(self.decode(pcm, MICROPHONE_HZ))
 
     def encode(self, text: str, hz: int) -> bytes:
-        places = np.arange(hz * WORD_MS // 1_000)
         gap = np.zeros(hz * GAP_MS // 1_000, np.int16)
         parts: list[Samples] = []
         for word in words_of(text):
             number = self._numbers.setdefault(word, len(self._numbers))
+            places = np.arange(hz * duration_ms(word) // 1_000)
             wave = LEVEL * np.sin(2 * np.pi * (FIRST_HZ + STEP_HZ * number) / hz * places)
             parts += [wave.astype(np.int16), gap]
         return np.concatenate(parts).tobytes() if parts else b""
@@ -72,12 +73,15 @@ class Tones(Vocabulary):
         named = list(self._numbers)
         said: list[str] = []
         for begin, end in zip(edges[::2], edges[1::2], strict=True):
-            if (end - begin) * _BLOCK_MS < LEAST_MS:
-                continue
             number = round((_frequency(samples[begin * block : end * block], hz) - FIRST_HZ) / STEP_HZ)
-            if 0 <= number < len(named):
+            is_known = 0 <= number < len(named)
+            if is_known and (end - begin) * _BLOCK_MS >= LEAST_SHARE * duration_ms(named[number]):
                 said.append(named[number])
         return said
+
+
+def duration_ms(word: str) -> int:
+    return max(CHARACTER_MS * len(word), 2 * CHARACTER_MS)
 
 
 def words_of(text: str) -> list[str]:

@@ -186,8 +186,8 @@ class Continuity(Section):
     summarize: Summarize = "always"
     """Whether a fallback model is always given a summary of the conversation, or only if it cannot read all of it."""
     summary_model: SummaryModel = ""
-    """The model that writes summaries; empty for the text model. The offline assistant makes them of the words of the
-    transcript."""
+    """The model that writes summaries; a small one will do. If it is empty, the text model does, unless that is the
+    offline assistant: then a summary is made from the transcript's own words."""
     resume_hours: Hours = 2
     """How long after its last use a session can be resumed."""
 

@@ -42,6 +42,11 @@ from antiphon.telemetry.log import get_logger
 
 RESUME_AGAIN_S: Final = 1.0
 """How long after a refusal a session is resumed once more."""
+QUIET_S: Final = 0.1
+"""How long a resumed session is listened to before it is asked anything. What it says then answers nothing: it greets
+again, or repeats an answer or a call of an earlier connection."""
+UNASKED_GAP_S: Final = 1.0
+"""How long after a part of such a turn the next one may come, up to the end of the turn."""
 MAX_UNREADABLE: Final = 20
 """How many messages in a row may be unreadable. One is an error, or a kind of message that the SDK does not know."""
 
@@ -73,6 +78,10 @@ class GeminiLive:
         self._stack = AsyncExitStack()
         self._voice: str | None = None
         self._was_resumed = self._goes_away = False
+        self._asked_at_s = 0.0
+        """When a resumed session may be asked something."""
+        self._unasked_until_s = 0.0
+        """Until when the session says things that it was not asked."""
         self._notes: dict[str, str] = {}
         """What the model must still be told, by what it is about."""
 
@@ -157,7 +166,11 @@ class GeminiLive:
     async def _connect(self, context: LiveContext, resume: str | None) -> None:
         session, self._stack = await self._client.open(context, resume=resume, voice=self._voice)
         self._session, self._was_resumed = session, resume is not None
+        if self._was_resumed:
+            self._asked_at_s = self._unasked_until_s = asyncio.get_running_loop().time() + QUIET_S
         self._upstream.open(self._read(session), self._write())
+        if self._was_resumed:
+            await asyncio.sleep(QUIET_S)
 
     # Sending.
 
@@ -258,6 +271,9 @@ class GeminiLive:
         if message.go_away is not None:
             self._goes_away = True
             self._upstream.emit(GoAway(_read_duration_ms(message.go_away.time_left)))
+        if asyncio.get_running_loop().time() < self._unasked_until_s:
+            self._drop_unasked(message)
+            return
         if content is not None:
             server.take_speech(content)
             server.take_answer(content)
@@ -269,6 +285,14 @@ class GeminiLive:
             server.take_usage(message.usage_metadata)
         if content is not None:
             server.take_end(content)
+
+    def _drop_unasked(self, message: types.LiveServerMessage) -> None:
+        content = message.server_content
+        if message.tool_call is not None or (content is not None and content.turn_complete):
+            log.info("model_turn_unasked", model=self.profile.name)
+        if content is not None:
+            gap_s = 0.0 if content.turn_complete else UNASKED_GAP_S
+            self._unasked_until_s = max(self._asked_at_s, asyncio.get_running_loop().time() + gap_s)
 
     def _lose(self, error: Exception) -> None:
         if isinstance(error, UpstreamError):

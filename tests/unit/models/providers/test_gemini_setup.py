@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from antiphon.models.base import FailureKind, ModelError
-from antiphon.models.live import CloseKind, UpstreamError
+from antiphon.models.live import CloseKind, OutputText, UpstreamError
 from antiphon.models.providers.gemini_connect import GeminiClient
 from antiphon.models.providers.gemini_content import BEGINS, CONTINUES, MAX_HISTORY_CHARS
 from antiphon.models.providers.gemini_live import GeminiLive, gemini_factory
@@ -19,10 +19,24 @@ from tests.fakes.gemini_server import (
     SETUP_COMPLETE,
     Client,
     GeminiServer,
+    Part,
     gemini_client,
     listener,
 )
-from tests.fakes.gemini_talk import GEMINI_25, GEMINI_31, GEMINI_38, GEMINI_THINKING, a_context, talking
+from tests.fakes.gemini_talk import (
+    COMPLETE,
+    GEMINI_25,
+    GEMINI_31,
+    GEMINI_38,
+    GEMINI_THINKING,
+    GENERATED,
+    INTERRUPTED,
+    a_context,
+    calls,
+    hears,
+    speaks,
+    talking,
+)
 
 TOOL = {
     "name": "get_time",
@@ -442,3 +456,41 @@ def test_a_name_is_recognised_by_its_beginning(name: str, like: str) -> None:
 
 def test_the_key_is_not_shown() -> None:
     assert "secret" not in repr(GeminiClient(GEMINI_38, None, "secret").place)
+
+
+def resumed_session(*unasked: dict[str, Any], later_s: float = 0.0) -> Part:
+    """A session that says something as soon as it is resumed, and answers what it is asked."""
+
+    async def play(client: Client) -> None:
+        await client.receive()
+        await client.send(SETUP_COMPLETE)
+        for message in unasked:
+            await client.send(message)
+            await asyncio.sleep(later_s)
+        await client.receive()
+        for message in (INTERRUPTED, COMPLETE) if unasked[-1] is not COMPLETE else ():
+            await client.send(message)
+        for message in (speaks("Noon."), GENERATED, COMPLETE):
+            await client.send(message)
+        while True:
+            await client.receive()
+
+    return play
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        resumed_session(speaks("Hello again!"), GENERATED, COMPLETE),
+        resumed_session(hears("book it"), calls("call-1"), speaks("Done."), COMPLETE),
+        resumed_session(speaks("Hello "), speaks("again, "), speaks("my friend!"), later_s=0.08),
+    ],
+    ids=["a greeting", "an earlier turn", "a greeting under way"],
+)
+async def test_what_a_resumed_session_says_before_it_was_asked_is_dropped(play: Part) -> None:
+    async with talking(part=play, resume="handle-7") as talk:
+        talk.model.respond("t1", "what time is it")
+        await asyncio.sleep(3)
+    said = [event.text for event in talk.events if isinstance(event, OutputText)]
+    assert said == ["Noon."]
+    assert {getattr(event, "turn", "t1") for event in talk.events} == {"t1"}
