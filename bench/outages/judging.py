@@ -1,5 +1,6 @@
 """What became of the turns of a call: whether the answers were heard, what was silent, and what was done twice."""
 
+import asyncio
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -19,7 +20,7 @@ from bench.speech.words import normalize
 GAP_S: Final = 0.2
 """A shorter pause within an answer is not counted: the loudspeaker's buffer would hide it."""
 WHOLE: Final = 0.8
-"""The share of the answer's words that must be heard. Our recogniser mishears a few."""
+"""The share of the answer's words that must be heard, besides its last word. Our recogniser mishears a few."""
 RUN: Final = 3
 """So many words in a row are a part of the answer. If they are heard twice, it was repeated."""
 SILENCE_MS: Final = 250
@@ -83,22 +84,12 @@ async def judge(recognizer: MoonshineRecognizer, steps: Sequence[Step], report: 
 
 
 async def read_back(recognizer: MoonshineRecognizer, heard: Heard) -> str:
-    """Returns what our recogniser hears in the audio, run by run between the gaps."""
+    """Returns what our recogniser hears in the audio, without its gaps."""
+    if not heard.pieces:
+        return ""
     silence = bytes(2 * MICROPHONE_HZ * SILENCE_MS // 1000)
-    return " ".join([await recognizer.recognize(silence + run + silence) for run in _runs(heard)])
-
-
-def _runs(heard: Heard) -> list[bytes]:
-    """Returns the audio between the gaps, at the rate of the recogniser."""
-    pcm = Path(heard.audio).read_bytes()
-    runs: list[tuple[bytearray, int]] = []
-    at, ends_s = 0, float("-inf")
-    for piece in heard.pieces:
-        if piece.at_s > ends_s + GAP_S or piece.hz != runs[-1][1]:
-            runs.append((bytearray(), piece.hz))
-        runs[-1][0].extend(pcm[at : at + piece.bytes])
-        at, ends_s = at + piece.bytes, piece.ends_s
-    return [resample(bytes(run), hz, MICROPHONE_HZ) for run, hz in runs]
+    pcm = await asyncio.to_thread(Path(heard.audio).read_bytes)
+    return await recognizer.recognize(silence + resample(pcm, heard.pieces[0].hz, MICROPHONE_HZ) + silence)
 
 
 def _judge_turn(step: Step, heard: Heard, text: str, orders: int) -> Verdict:
@@ -106,7 +97,8 @@ def _judge_turn(step: Step, heard: Heard, text: str, orders: int) -> Verdict:
     blocks = SequenceMatcher(None, wanted, found, autojunk=False).get_matching_blocks()
     share = sum(block.size for block in blocks) / len(wanted)
     after = [piece for piece in heard.pieces if piece.ends_s > 0.0]
-    outcome = "whole" if share >= WHOLE else "cut" if any(block.size >= RUN for block in blocks) else "lost"
+    is_whole = share >= WHOLE and wanted[-1] in found
+    outcome = "whole" if is_whole else "cut" if any(block.size >= RUN for block in blocks) else "lost"
     first_s = max(0.0, after[0].at_s) if after else None
     pauses_s = [max(0.0, piece.at_s - before.ends_s) for before, piece in pairwise(after)]
     gaps_s = [pause_s for pause_s in pauses_s if pause_s > GAP_S]

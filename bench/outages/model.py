@@ -1,7 +1,7 @@
 """The language model behind the simulator's voice, and behind our local one: a scripted chat-completions server.
 
 It knows the answers of the script, calls the tool that the client declared, and finds what was ordered in the
-conversation that it is given. If it is told to continue, it says what is missing of its last answer.
+conversation that it is given. If it is told which words of an answer were heard, it goes on after them.
 """
 
 import json
@@ -17,10 +17,10 @@ TOOL: Final = "order_pizza"
 WORD_S: Final = 0.25
 UNKNOWN: Final = "Sorry, I did not understand that."
 _ORDER: Final = re.compile(r"order a? ?pizza with (?P<topping>[a-z]+)", re.IGNORECASE)
-_ORDERED: Final = re.compile(r"pizza with (?P<topping>[a-z]+)", re.IGNORECASE)
+_ORDERED: Final = re.compile(r"order(?:ed)? a pizza with (?P<topping>[a-z]+)", re.IGNORECASE)
 _RECALL: Final = re.compile(r"\bmy (?P<which>first|last) order", re.IGNORECASE)
 _SAY: Final = re.compile(r"say exactly (?:these|the following) words[^:\n]*:\s*(?P<words>\S.*)", re.IGNORECASE)
-_CONTINUE: Final = re.compile(r"\bcontinue\b|\bcut off\b|\binterrupted\b", re.IGNORECASE)
+_HEARD: Final = re.compile(r"were heard: “([^”]+)”")
 _TOPICS: Final = {
     re.findall(r"\w+", step.question)[-1].lower(): step.answer for step in STEPS if "order" not in step.question
 }
@@ -63,11 +63,8 @@ def _reply(said: str, messages: list[dict[str, Any]]) -> str:
             return "I do not know of any pizza."
         first = found["which"].lower() == "first"
         return f"Your {found['which'].lower()} order was a pizza with {ordered[0 if first else -1].lower()}."
-    if whole := _known(said):
-        return whole
-    if _CONTINUE.search(said):
-        return _rest(messages)
-    return UNKNOWN
+    whole = _known(said)
+    return UNKNOWN if whole is None else _go_on(whole, messages)
 
 
 def _known(said: str) -> str | None:
@@ -75,26 +72,14 @@ def _known(said: str) -> str | None:
     return next((whole for topic, whole in _TOPICS.items() if topic in heard), None)
 
 
-def _rest(messages: list[dict[str, Any]]) -> str:
-    """Returns what is missing of the last answer: whole sentences, since the last one may have been cut off."""
-    asked = next((at for at in range(len(messages) - 1, -1, -1) if _is_question(messages[at])), None)
-    if asked is None:
-        return UNKNOWN
-    whole = _known(_text(messages[asked])) or UNKNOWN
-    spoken = " ".join(_text(each) for each in messages[asked + 1 :] if each["role"] == "assistant")
-    sentences = re.split(r"(?<=[.!?]) ", whole)
-    missing = [sentence for sentence in sentences if normalize(sentence)[-3:] != _last_words(spoken, sentence)]
-    return " ".join(missing) or "That was all."
-
-
-def _last_words(spoken: str, sentence: str) -> list[str]:
-    """Returns the last words of the sentence if they are in what was spoken."""
-    wanted = normalize(sentence)[-3:]
-    return wanted if " ".join(wanted) in " ".join(normalize(spoken)) else []
-
-
-def _is_question(message: dict[str, Any]) -> bool:
-    return message["role"] == "user" and _known(_text(message)) is not None
+def _go_on(whole: str, messages: list[dict[str, Any]]) -> str:
+    """Returns what is left of the answer, if the client says which words of it were heard."""
+    words_of_it = whole.split()
+    for heard in _HEARD.findall(" ".join(_text(each) for each in messages if each["role"] != "assistant")):
+        count = len(heard.split())
+        if count and normalize(heard) == normalize(" ".join(words_of_it[:count])):
+            return " ".join(words_of_it[count:]) or "That was all."
+    return whole
 
 
 def _call(topping: str, place: int) -> Answer:

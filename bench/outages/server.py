@@ -53,7 +53,7 @@ def serve(folder: Path, settings: str, *, orders: Path, tool_s: float, env: Mapp
 
 def write_settings(url: str, text_model: str) -> str:
     """Returns settings with a ladder: the models of the simulator at this address, and then the local voice."""
-    best, _ = (f"gemini-live:{url}#{model}" for model in MODELS)
+    best, second = (f"gemini-live:{url}#{model}" for model in MODELS)
     return f"""\
 [assistant]
 greeting = "{GREETING}"
@@ -61,6 +61,11 @@ greeting = "{GREETING}"
 [model]
 text = "{text_model}"
 voice = "{best}"
+
+[ladder.voice]
+3 = "{best}"
+2 = "{second}"
+1 = "cascade"
 """
 
 

@@ -108,8 +108,7 @@ async def run_server(
         voices = None
         if voice_model is None:
             voices = await open_voice_models(app, texts, stack, announce=announce, is_needed=needs_voice)
-        opening = open_summarizer(settings, texts.best.model, settings.continuity.summary_model)
-        summarizer = await stack.enter_async_context(opening)
+        summarizer = await stack.enter_async_context(open_summarizer(settings, texts.best.model))
         hub = app.hub(*_find_models(texts, voices, voice_model), summarizer)
         stores = app.database
         quota, lag = quota or Quota(), LagMonitor()

@@ -32,6 +32,13 @@ PICTURE: Final = (
 Message = dict[str, Any]
 
 
+def ladder(mode: str, *models: str) -> Message:
+    """The models of a mode, the best one first, of which none waits."""
+    levels = range(len(models), 0, -1)
+    rungs = [{"level": level, "model": model, "cooling_s": 0.0} for level, model in zip(levels, models, strict=True)]
+    return {"mode": mode, "max": len(models), "best": len(models), "rungs": rungs}
+
+
 class Wire:
     """One test's side of the protocol: what the page sends, over all its connections, and what it is sent."""
 
@@ -54,12 +61,20 @@ class Wire:
                     {"name": "cascade", "mode": "voice", "needs_network": False, "current": True},
                 ]
             },
+            "/api/energy": {
+                "ladders": [
+                    ladder("voice", "best-voice", "standard-voice", "cascade"),
+                    ladder("text", "best-text", "builtin"),
+                ],
+                "sessions": [],
+            },
             "/api/voices": {"voices": []},
             "/api/conversations": {"conversations": [], "next": None},
             "/api/calls": {"calls": []},
         }
         self.admits = True
         """Whether handshakes are accepted; otherwise they are answered with 503."""
+        self.answers_pings = True
         self.greets = True
         """Whether it sends the session message, as every server does."""
         self.resumes = True
@@ -168,7 +183,7 @@ class Wire:
             self._note(lambda: self.sound.append(event["bytes"]))
             return
         message = json.loads(event["text"])
-        if message["type"] == "ping":
+        if message["type"] == "ping" and self.answers_pings:
             await self._send("pong", {"t": message["t"]})
         self._note(lambda: self.heard.append(message))
 

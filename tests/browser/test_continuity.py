@@ -106,7 +106,7 @@ def test_the_warning_leads_to_the_meters(visitor: Visitor, wire: Wire) -> None:
 def test_the_models_in_use_are_named(visitor: Visitor, wire: Wire) -> None:
     sheet = visitor.open_sheet(STATUS)
     rows = sheet.locator(".meter-row")
-    expect(rows).to_have_text(["Voice3 of 3cascade", "Text2 of 2builtin"])
+    expect(rows).to_have_text(["Voice3 of 3best-voice", "Text2 of 2best-text"])
     lower(wire, 1, model="another-voice", again_in_s=None)
     expect(rows.first).to_have_text("Voice1 of 3, rate-limitedanother-voice")
 
@@ -220,6 +220,19 @@ def test_the_talk_button_is_still_while_nobody_is_heard(visitor: Visitor, wire: 
     assert visitor.evaluate(still) < 0.01
     assert visitor.running_animations() == []
     visitor.forgive("WebSocket connection to")
+
+
+def test_a_server_that_does_not_answer_is_not_said_to_hear(visitor: Visitor, wire: Wire) -> None:
+    begin_call(visitor, wire)
+    wire.answers_pings = False
+    visitor.sees("Microphone", "Mic paused")
+    visitor.sees("Connection", "No answer")
+    expect(visitor.page.get_by_text("Mic paused, the server does not answer").first).to_be_visible()
+    expect(visitor.banners).to_have_count(0)
+    wire.answers_pings = True
+    wire.tell("state", state="listening")
+    visitor.sees("Microphone", "Mic on")
+    visitor.sees("Connection", "Connected")
 
 
 @pytest.mark.parametrize("theme", THEMES)

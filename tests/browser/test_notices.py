@@ -62,6 +62,7 @@ def test_energy_is_shown_as_meters(visitor: Visitor) -> None:
 
 def test_a_server_that_knows_no_energy_shows_none(invite: Invite, wire: Wire) -> None:
     wire.energy = None
+    wire.records["/api/energy"] = {"ladders": [], "sessions": []}
     visitor = invite().open()
     wire.wait_for_page()
     expect(visitor.open_sheet(STATUS).get_by_role("meter")).to_have_count(0)

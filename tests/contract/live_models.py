@@ -46,11 +46,12 @@ from antiphon.models.text_live import TextLiveModel
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 from tests.fakes import paced, vendor_answers
+from tests.fakes.continuous import ContinuousLive, Provider
 from tests.fakes.gemini_model import ConversingServer, Transcribes, speech
 from tests.fakes.gemini_server import gemini_client
 from tests.fakes.paced import Listener, Paced
 from tests.fakes.realtime_server import RealtimeServer
-from tests.fakes.scripted_live import PROFILE, WAITING, Call, Hear, Say, ScriptedLive, Step
+from tests.fakes.scripted_live import PROFILE, WAITING, Call, HangUp, Hear, Say, ScriptedLive, Step
 from tests.fakes.talking_tools import Box, talking_tools
 from tests.fakes.voice import FakeEngines, Tones
 from tests.fakes.with_server import WithServer
@@ -130,6 +131,23 @@ def scripted(profile: LiveProfile, transcript: Literal["before", "late", "after"
     return make
 
 
+def continuous(profile: LiveProfile, transcript: Literal["before", "late", "after", "never"], *, is_cut: bool) -> Make:
+    """Makes models whose first connection is lost in the middle of its first answer, if it is cut."""
+
+    def make(*turns: Turn) -> Subject:
+        script: list[Step] = []
+        for turn in turns:
+            script += [Hear(turn, transcript=transcript)]
+            script += [Call(CALL.name, CALL.args, CALL.id)] if turn is Turn.CALL else []
+            script += [Say("Hello there, my friend.")]
+        cut: list[Step] = [Hear(turn, transcript=transcript) for turn in turns[:1]]
+        cut += [Say("Hello there, ", audio_ms=780, goes_on=True), HangUp()]
+        provider = Provider(*([cut] if is_cut else []), script, profile=profile)
+        return Subject(ContinuousLive(provider), lambda: provider.last.prompts[-1], lambda text: LOUD_SECOND)
+
+    return make
+
+
 def answer(messages: Sequence[Message], asked: dict[str, Any]) -> Sequence[vendor_answers.Output]:
     """Calls a tool when it is asked for the time, says what it is told to say, and greets otherwise."""
     if instructions := asked.get("instructions"):
@@ -182,6 +200,10 @@ MODELS: Final[dict[str, Make]] = {
     "cascade": make_cascade,
     "scripted": scripted(WAITING, "before"),
     "native": scripted(PROFILE, "late"),
+    "continuous, scripted": continuous(WAITING, "before", is_cut=False),
+    "continuous, native": continuous(PROFILE, "late", is_cut=False),
+    "continuous, scripted, connection lost": continuous(WAITING, "before", is_cut=True),
+    "continuous, native, connection lost": continuous(PROFILE, "late", is_cut=True),
     "gemini 3.8": gemini(GEMINI_38, waits_for_tools=False),
     "gemini extended thinking": gemini(GEMINI_THINKING, waits_for_tools=False),
     "gemini 3.1": gemini(GEMINI_31, waits_for_tools=True),
@@ -196,6 +218,12 @@ HEARING: Final[dict[str, Make]] = {
     "native, transcript late": scripted(PROFILE, "late"),
     "native, transcript after": scripted(PROFILE, "after"),
     "native, no transcript": scripted(PROFILE, "never"),
+    "continuous, scripted": continuous(WAITING, "before", is_cut=False),
+    "continuous, native": continuous(PROFILE, "late", is_cut=False),
+    "continuous, scripted, connection lost": continuous(WAITING, "before", is_cut=True),
+    "continuous, native, connection lost": continuous(PROFILE, "late", is_cut=True),
+    "continuous, native, connection lost, transcript after": continuous(PROFILE, "after", is_cut=True),
+    "continuous, native, connection lost, no transcript": continuous(PROFILE, "never", is_cut=True),
     "gemini 3.8, transcript before": gemini(GEMINI_38, "before", waits_for_tools=False),
     "gemini 3.8, transcript late": gemini(GEMINI_38, "late", waits_for_tools=False),
     "gemini 3.1, transcript after": gemini(GEMINI_31, "after", waits_for_tools=True),

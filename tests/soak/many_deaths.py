@@ -30,11 +30,12 @@ async def go_on(listener: Listener, heir: Served) -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("model", ["storyteller", "native"])
 @pytest.mark.parametrize("seed", range(8))
-async def test_no_answer_is_lost_with_its_server(tmp_path: Path, seed: int) -> None:
+async def test_no_answer_is_lost_with_its_server(tmp_path: Path, seed: int, model: str) -> None:
     rng = Random(seed)
     async with servers_in(tmp_path) as servers:
-        victim, heir = await asyncio.gather(servers.start(), servers.start())
+        victim, heir = await asyncio.gather(servers.start(model=model), servers.start(model=model))
         asked = await asyncio.gather(*(ask(victim, Random(rng.getrandbits(32))) for _ in range(LISTENERS)))
         await asyncio.gather(
             *(listener.listen(rng.uniform(0.0, 2.5), answers=1) for listener, _ in asked),

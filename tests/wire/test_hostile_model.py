@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from antiphon.authoring.scaffold import create
+from antiphon.config import TextLadder
 from tests.fakes.hostile_model import Mode, hostile_model
 from tests.wire.caller import Caller, Message, call
 from tests.wire.served import UNLIMITED, Served, serve
@@ -35,7 +36,6 @@ FAILURES: Final = {
     Mode.SAME_SENTENCE: ("looped", "repeated itself"),
     Mode.GARBAGE: ("invalid_response", "did not answer with a chat completion"),
     Mode.ERROR_500: ("server_error", "HTTP 500"),
-    Mode.ERROR_429: ("rate_limited", "no more requests"),
     Mode.HANG_UP: ("unreachable", "cannot be reached"),
 }
 """Each mode with the kind of failure in the log, and words of the message to the user."""
@@ -111,7 +111,7 @@ async def test_a_model_failure_is_reported_over_http_too(served: Served, mode: M
 
 
 @pytest.mark.parametrize("mode", FAILURES)
-async def test_a_failure_of_the_model_leaves_one_line_in_the_log(served: Served, mode: Mode) -> None:
+async def test_a_failure_of_the_model_leaves_one_line_in_the_log(served: Served, model: str, mode: Mode) -> None:
     before = len(failures(served))
     async with call(served.url, TEXT) as caller:
         await say(caller, mode)
@@ -119,9 +119,22 @@ async def test_a_failure_of_the_model_leaves_one_line_in_the_log(served: Served,
     (line,) = failures(served)[before:]
     assert line["level"] == "warning"
     assert line["kind"] == FAILURES[mode][0]
-    assert line["model"].startswith("openai:http://127.0.0.1:")
-    statuses = {Mode.ERROR_500: 500, Mode.ERROR_429: 429, Mode.ENDLESS_ERROR: 500, Mode.REDIRECT: 307}
+    assert line["model"] == model.replace(model[model.index("http") : model.index("#") + 1], "")
+    statuses = {Mode.ERROR_500: 500, Mode.ENDLESS_ERROR: 500, Mode.REDIRECT: 307}
     assert line["status"] == statuses.get(mode)
+
+
+async def test_a_rate_limit_of_the_only_model_is_reported_with_the_time_to_wait(model: str, tmp_path: Path) -> None:
+    ladder = {"text": TextLadder.model_validate({"1": model})}
+    with serve(tmp_path, limits=UNLIMITED, model={"text": model}, ladder=ladder) as served:
+        async with call(served.url, TEXT) as caller:
+            received = await say(caller, Mode.ERROR_429)
+            assert [message["level"] for message in received if message["type"] == "energy"] == [1, 0]
+            assert "try again in" in only(received, "error")["message"]
+            assert await caller.is_answered()
+        status, body = await request(served, "/api/chat", {"message": Mode.GOOD})
+        assert (status, body["error"]["code"]) == (502, "model_failed")
+        assert served.failures == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from antiphon import __version__
-from antiphon.cli import access, commands, config, data, doctor, models, sim, speech, tools
+from antiphon.cli import access, commands, config, data, doctor, energy, models, sim, speech, tools
 from antiphon.errors import AntiphonError
 
 app = typer.Typer(
@@ -25,6 +25,8 @@ app.add_typer(tools.app, name="tools", help="Build, inspect, run and test tools.
 app.command(name="serve")(commands.serve)
 app.command(name="chat")(commands.chat)
 app.command(name="talk")(commands.talk)
+app.command(name="renew")(energy.renew)
+app.add_typer(energy.app, name="energy", help="Show which models the sessions of a server use, and change that.")
 app.command(name="doctor")(doctor.doctor)
 app.add_typer(models.app, name="models", help="Pull, check and remove model files.")
 app.add_typer(speech.app, name="speech", help="Offer the speech engines to other programs.")

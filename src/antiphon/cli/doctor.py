@@ -184,7 +184,7 @@ def check_access(settings: "Settings") -> Findings:
 
 def check_models(settings: "Settings") -> Findings:
     """Checks the text models of all levels of energy, each once."""
-    from antiphon.compose.ladders import text_rungs
+    from antiphon.compose.rungs import text_rungs
 
     for name in dict.fromkeys(text_rungs(settings).values()):
         yield _check_model(name)

@@ -29,7 +29,7 @@ PACKAGES: Final = {"moonshine": "onnx", "piper": "piper", "wyoming": "wyoming", 
 def check_voice(settings: "Settings") -> Findings:
     """Checks the voice models of all levels of energy, each once. Speech is optional: without it the server handles
     text only."""
-    from antiphon.compose.ladders import is_named, voice_rungs
+    from antiphon.compose.rungs import is_named, voice_rungs
     from antiphon.compose.voice import without_chosen_voice
     from antiphon.models.providers.references import CASCADE
 

@@ -7,10 +7,11 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from antiphon.compose.app import App
+from antiphon.compose.rungs import is_named, setting_of, text_rungs, voice_rungs
 from antiphon.compose.voice import Speech, Voice, chosen_voice, open_voice, without_chosen_voice
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
@@ -21,10 +22,8 @@ from antiphon.models.live import ModelFactory
 from antiphon.models.providers import open_live_model
 from antiphon.models.providers.references import (
     CASCADE,
-    NO_VOICE,
     ModelReference,
     ModelReferenceError,
-    Provider,
     parse,
     parse_voice,
 )
@@ -47,39 +46,6 @@ class LadderError(AntiphonError):
     """A model of a ladder is wrong; the text names the setting."""
 
     code = "ladder"
-
-
-def text_rungs(settings: Settings) -> dict[int, str]:
-    """Returns the text model of each level, the highest level first."""
-    ladder = settings.ladder.text
-    return {2: ladder.level_2 or settings.model.text, 1: ladder.level_1 or str(Provider.BUILTIN)}
-
-
-def voice_rungs(settings: Settings) -> dict[int, str]:
-    """Returns the voice model of each level, the highest level first; none if the settings want no voice."""
-    if settings.model.voice == NO_VOICE:
-        return {}
-    ladder = settings.ladder.voice
-    best = ladder.level_3 or settings.model.voice
-    return {3: best, 2: ladder.level_2 or best, 1: ladder.level_1 or CASCADE}
-
-
-def setting_of(settings: Settings, mode: Mode, name: str) -> str:
-    """Returns the setting that names a model of a ladder."""
-    levels = _given(settings, mode)
-    return next((f"ladder.{mode}.{level}" for level, each in levels.items() if each == name), f"model.{mode}")
-
-
-def is_named(settings: Settings, name: str) -> bool:
-    """Whether the settings name a voice model. The local voice may be a fallback without being named."""
-    given = _given(settings, Mode.VOICE)
-    return name in given.values() or (name == settings.model.voice and not given["3"])
-
-
-def _given(settings: Settings, mode: Mode) -> dict[str, str]:
-    """Returns the rungs of a ladder as they are in the settings."""
-    ladder: Mapping[str, str] = getattr(settings.ladder, mode).model_dump(by_alias=True)
-    return dict(ladder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +98,7 @@ async def open_text_models(app: App, stack: AsyncExitStack) -> TextModels:
         except AntiphonError as error:
             raise _explain(error, settings, Mode.TEXT, name) from error
         health = app.model_health if not opened else ModelHealth()
-        opened[name] = OpenText(reference, model, text_factory(model, health))
+        opened[name] = OpenText(reference, model, _named(text_factory(model, health), reference.public_name))
     return TextModels({level: opened[name] for level, name in names.items()}, assistant)
 
 
@@ -256,7 +222,8 @@ async def _open_cascade(
                     texts.best.factory.health,
                 )
             )
-            return _Attempt(opened)
+            factory = _named(opened.factory, f"{CASCADE} ({texts.best.reference.public_name})")
+            return _Attempt(replace(opened, factory=factory))
         except AntiphonError as error:
             wait_s = next(waits, None)
             if wait_s is None or not isinstance(error, SpeechUnreachable):
@@ -281,6 +248,11 @@ async def _open_live(settings: Settings, name: str, *, is_best: bool) -> _Attemp
     except AntiphonError as error:
         return _Attempt(None, error)
     return _Attempt(Voice(factory), problem)
+
+
+def _named(factory: ModelFactory, name: str) -> ModelFactory:
+    """Gives the models a name that clients may see, without the address of a server."""
+    return replace(factory, profile=replace(factory.profile, name=name))
 
 
 def _parse(settings: Settings, name: str) -> ModelReference | None:

@@ -8,10 +8,9 @@ from uuid import uuid4
 import msgspec
 
 from antiphon.compose.app import load_tools
-from antiphon.compose.ladders import text_rungs, voice_rungs
+from antiphon.compose.rungs import best_text, text_rungs, voice_rungs
 from antiphon.compose.warming import make_prompt
 from antiphon.config import Settings
-from antiphon.continuity.energy import MAX_LEVELS
 from antiphon.errors import AntiphonError
 from antiphon.models.probe.report import Finding, Mark, Report, Tell
 from antiphon.models.providers import open_live_model, open_text_model
@@ -25,7 +24,6 @@ from antiphon.models.providers.references import (
     parse_voice,
 )
 from antiphon.prompts.composer import Composer
-from antiphon.tools.spec import Mode
 
 if TYPE_CHECKING:
     from antiphon.speech.base import Synthesizer
@@ -40,7 +38,7 @@ def configured_models(settings: Settings) -> list[str]:
     voices = [name for name in voice_rungs(settings).values() if parse_voice(name) is not None]
     # The offline assistant, if it is only the fallback, needs no test.
     fallbacks = [name for name in text_rungs(settings).values() if name != Provider.BUILTIN]
-    return list(dict.fromkeys([text_rungs(settings)[MAX_LEVELS[Mode.TEXT]], *fallbacks, *voices]))
+    return list(dict.fromkeys([best_text(settings), *fallbacks, *voices]))
 
 
 def _best_live_voice(settings: Settings) -> ModelReference | None:

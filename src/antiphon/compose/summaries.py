@@ -8,24 +8,22 @@ from antiphon.config import Settings
 from antiphon.continuity.context import ContextPlanner, Summarize
 from antiphon.continuity.summarizer import ExtractiveSummarizer, ModelSummarizer
 from antiphon.models.base import TextModel
+from antiphon.models.builtin import BuiltinModel
 from antiphon.models.providers import open_text_model
 from antiphon.models.providers.references import Provider, parse
 
 
 @asynccontextmanager
-async def open_summarizer(
-    settings: Settings, model: TextModel, summary_model: str = ""
-) -> AsyncIterator[ModelSummarizer | None]:
+async def open_summarizer(settings: Settings, model: TextModel) -> AsyncIterator[ModelSummarizer | None]:
     """Opens the model that writes summaries; None if they are extractive, since that model is the offline assistant.
 
-    `model` is the text model of the settings, which also summarises unless `summary_model` names another one. Raises
+    `model` is the best text model of the server, which also summarises unless the settings name another one. Raises
     `ModelError` if a package or a key is missing.
     """
-    if not summary_model:
-        is_offline = parse(settings.model.text).provider is Provider.BUILTIN
-        yield None if is_offline else ModelSummarizer(model)
+    if not settings.continuity.summary_model:
+        yield None if isinstance(model, BuiltinModel) else ModelSummarizer(model)
         return
-    reference = parse(summary_model)
+    reference = parse(settings.continuity.summary_model)
     if reference.provider is Provider.BUILTIN:
         yield None
         return

@@ -48,7 +48,7 @@ VoiceRung = Annotated[
     ),
 ]
 SummaryModel = Annotated[
-    str, Field(description='a model, such as "openai:gpt-5-mini" or "ollama:qwen3"; "" means that none is asked')
+    str, Field(description='a model, such as "openai:gpt-5-mini" or "ollama:qwen3"; "" means the text model')
 ]
 Summarize = Annotated[Literal["always", "auto"], Field(description='"always" or "auto"')]
 Hours = Annotated[int, Field(ge=1, le=720, description="a number of hours from 1 to 720")]
@@ -186,7 +186,8 @@ class Continuity(Section):
     summarize: Summarize = "always"
     """Whether a fallback model is always given a summary of the conversation, or only if it cannot read all of it."""
     summary_model: SummaryModel = ""
-    """The model that writes summaries. If it is empty, or fails, a summary is made from the transcript's own words."""
+    """The model that writes summaries; a small one will do. If it is empty, the text model does, unless that is the
+    offline assistant: then a summary is made from the transcript's own words."""
     resume_hours: Hours = 2
     """How long after its last use a session can be resumed."""
 

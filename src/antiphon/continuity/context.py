@@ -23,7 +23,9 @@ RECENT_TURNS: Final = 2
 UNKNOWN_CONTEXT_TOKENS: Final = 32_000
 """The context that is assumed of a model whose context is not known."""
 HISTORY_SHARE: Final = 0.5
-"""How much of a context the conversation may fill when it is given. The rest is for prompt, tools and what follows."""
+"""How much of a context the conversation may fill when it is given. The rest is also for what follows."""
+RESERVED_TOKENS: Final = 6_500
+"""What is left for the prompt with its tools, about 4,500 tokens, and for an answer, whatever the context."""
 
 log = get_logger(__name__)
 
@@ -79,8 +81,9 @@ class ContextPlanner:
         is given to the model by itself. `call_summary`, a summary that exists already, is used instead of a new one.
         """
         turns = list(_turns_before(transcript, before_turn))
-        always = is_fallback and self._summarize == "always"
-        first = _first_recent(turns) if always else await self._first_that_fits(turns, profile)
+        first = await self._first_that_fits(turns, profile)
+        if is_fallback and self._summarize == "always":
+            first = max(first, _first_recent(turns))
         if first == 0:
             return Carried(call_summary)
         left_out = [message for turn in turns[:first] for message in turn.messages]
@@ -88,7 +91,8 @@ class ContextPlanner:
 
     async def _first_that_fits(self, turns: Sequence[_Turn], profile: LiveProfile) -> int:
         """Returns the place of the first of the newest turns that fit."""
-        room = int((profile.context_tokens or UNKNOWN_CONTEXT_TOKENS) * HISTORY_SHARE)
+        context = profile.context_tokens or UNKNOWN_CONTEXT_TOKENS
+        room = min(int(context * HISTORY_SHARE), context - RESERVED_TOKENS)
         if _first_within(turns, room, self._most) == 0:
             return 0
         # In a thread: it takes 0.1 s for a conversation that fills a large context, if the tokens are estimated.

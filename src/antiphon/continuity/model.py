@@ -219,7 +219,8 @@ class ContinuousModel:
     async def _connect(self) -> None:
         turn, began = self._turn, self.turns
         try:
-            said = turn.said if turn is not None and turn.is_lost else ""
+            # Words whose audio has not come were not heard: a model that goes on after them would leave them out.
+            said = turn.voiced.strip() if turn is not None and turn.is_lost else ""
             connection = await self._connector.connect(is_first=not self.was_opened, said=said)
         except ModelError as error:
             # A connection that is about to end still serves until its time is over.

@@ -50,6 +50,8 @@ class OpenTurn:
     def lose(self, *, same_voice: bool) -> None:
         """The connection is gone. What comes from the next one is joined to what was said."""
         self.is_lost = True
+        if self.voiced and not self.voiced[-1].isspace():
+            self.voiced += " "
         if self.has_output and self.words is None:
             self.continuation = Continuation(self.said, self.voiced, self.audio_ms, same_voice=same_voice)
 

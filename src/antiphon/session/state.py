@@ -148,6 +148,12 @@ class SessionState:
     def end_turn(self) -> Self:
         return replace(self, phase=self.resting, turn=None)
 
+    @property
+    def unanswered(self) -> str | None:
+        """The id of the turn under way, unless it is answered and only to be played."""
+        turn = self.turn
+        return None if turn is None or turn.complete or turn.is_repeated else turn.id
+
     def confirm(self) -> Self:
         """The last answer was played, or is not wanted any more."""
         return replace(self, unconfirmed=None)

@@ -15,9 +15,8 @@ from antiphon.compose.ladders import (
     VoiceModels,
     open_text_models,
     open_voice_models,
-    text_rungs,
-    voice_rungs,
 )
+from antiphon.compose.rungs import text_rungs, voice_rungs
 from antiphon.compose.voice import Speech, Voice
 from antiphon.config import Settings, load
 from antiphon.errors import AntiphonError
@@ -127,7 +126,7 @@ def test_levels_that_are_not_set_have_a_default(
 
 async def test_a_model_that_two_levels_name_is_opened_once(read: Load, local: LocalVoice) -> None:
     async with opened(read(f'[model]\ntext = "ollama:q"\nvoice = "{GEMINI}"')) as (app, texts, voices):
-        assert names_of(voices) == {3: GEMINI, 2: GEMINI, 1: "cascade (builtin)"}
+        assert names_of(voices) == {3: GEMINI, 2: GEMINI, 1: "cascade (ollama:q)"}
         assert voices is not None
         assert voices.rungs[3] is voices.rungs[2]
         assert [each.name for each in voices.healths] == [GEMINI]
@@ -254,3 +253,9 @@ async def test_the_chosen_voice_is_that_of_the_best_model(read: Load, local: Loc
         assert "Puck" not in voices.rungs[2].factory.profile.voices
         assert next(iter(voices.best.voices)).id == "Puck"
     assert local.opened[0].speech.voice == "joe"
+
+
+async def test_clients_do_not_see_the_address_of_a_model(read: Load, local: LocalVoice) -> None:
+    async with opened(read('[model]\ntext = "ollama:http://box:11434#q"')) as (_, texts, voices):
+        assert names_of(texts)[2] == "ollama:q"
+        assert names_of(voices)[3] == "cascade (ollama:q)"

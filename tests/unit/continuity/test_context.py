@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from antiphon.continuity.context import SUMMARY_S, UNKNOWN_CONTEXT_TOKENS, Carried, ContextPlanner, Summarize
+from antiphon.continuity.context import (
+    RESERVED_TOKENS,
+    SUMMARY_S,
+    UNKNOWN_CONTEXT_TOKENS,
+    Carried,
+    ContextPlanner,
+    Summarize,
+)
 from antiphon.models.base import ModelError
 from antiphon.models.live import LiveProfile
 from antiphon.transcript import AssistantMessage, CallMade, Entry, Message, ToolMessage, Transcript, UserMessage
@@ -53,12 +60,12 @@ async def plan(
     planner: ContextPlanner,
     transcript: Transcript,
     *,
-    tokens: int | None = None,
+    room: int | None = None,
     is_fallback: bool = False,
     before_turn: str | None = None,
     call_summary: str = "",
 ) -> Carried:
-    profile = replace(PROFILE, context_tokens=tokens)
+    profile = replace(PROFILE, context_tokens=None if room is None else max(2 * room, room + RESERVED_TOKENS))
     return await planner.plan(
         transcript, profile, is_fallback=is_fallback, before_turn=before_turn, call_summary=call_summary
     )
@@ -72,19 +79,19 @@ async def test_nothing_is_carried_from_an_empty_conversation() -> None:
 
 
 async def test_everything_is_carried_if_it_fits() -> None:
-    assert await plan(make_planner(), make_transcript(5), tokens=200) == Carried()
+    assert await plan(make_planner(), make_transcript(5), room=100) == Carried()
 
 
 async def test_what_does_not_fit_is_summarized() -> None:
     summarizer, transcript = RecordingSummarizer(), make_transcript(5)
-    # Half of 90 tokens is room for two turns of 20.
-    assert await plan(make_planner(summarizer), transcript, tokens=90) == Carried("a summary", "t4")
+    # This is room for two turns of 20 tokens each.
+    assert await plan(make_planner(summarizer), transcript, room=45) == Carried("a summary", "t4")
     assert summarizer.given == [list(transcript.before("t4"))]
 
 
 async def test_the_newest_turn_is_carried_even_if_it_does_not_fit() -> None:
-    assert await plan(make_planner(), make_transcript(3), tokens=10) == Carried("a summary", "t3")
-    assert await plan(make_planner(), make_transcript(1), tokens=10) == Carried()
+    assert await plan(make_planner(), make_transcript(3), room=5) == Carried("a summary", "t3")
+    assert await plan(make_planner(), make_transcript(1), room=5) == Carried()
 
 
 async def test_a_model_with_an_unknown_context_is_assumed_to_have_a_small_one() -> None:
@@ -93,9 +100,15 @@ async def test_a_model_with_an_unknown_context_is_assumed_to_have_a_small_one() 
     assert await plan(planner, make_transcript(3)) == Carried("a summary", "t2")
 
 
+async def test_a_small_context_has_room_for_the_newest_turn_alone() -> None:
+    profile = replace(PROFILE, context_tokens=4_096)
+    carried = await make_planner().plan(make_transcript(3), profile, is_fallback=False, before_turn=None)
+    assert carried == Carried("a summary", "t3"), "the prompt takes up all of it"
+
+
 async def test_a_fallback_always_gets_a_summary_and_four_messages() -> None:
     transcript = make_transcript(6)
-    carried = await plan(make_planner(), transcript, tokens=1_000_000, is_fallback=True)
+    carried = await plan(make_planner(), transcript, room=500000, is_fallback=True)
     assert carried == Carried("a summary", "t5")
     assert transcript.since(carried.first_turn).messages == (
         UserMessage("question 5"),
@@ -105,10 +118,15 @@ async def test_a_fallback_always_gets_a_summary_and_four_messages() -> None:
     )
 
 
+async def test_a_fallback_with_little_room_gets_fewer_messages() -> None:
+    carried = await plan(make_planner(), make_transcript(6), room=30, is_fallback=True)
+    assert carried == Carried("a summary", "t6")
+
+
 async def test_with_auto_a_fallback_gets_everything_that_fits() -> None:
     planner = make_planner(summarize="auto")
-    assert await plan(planner, make_transcript(6), tokens=1_000, is_fallback=True) == Carried()
-    assert await plan(planner, make_transcript(6), tokens=100, is_fallback=True) == Carried("a summary", "t5")
+    assert await plan(planner, make_transcript(6), room=500, is_fallback=True) == Carried()
+    assert await plan(planner, make_transcript(6), room=50, is_fallback=True) == Carried("a summary", "t5")
 
 
 async def test_the_turn_under_way_is_not_counted() -> None:
@@ -136,7 +154,7 @@ async def test_a_call_and_its_result_stay_together() -> None:
     transcript.add(Entry("t2", AssistantMessage("", (CallMade("c1", "set_timer", {}),))))
     transcript.add(Entry("t2", ToolMessage("c1", "set_timer", {"ok": True})))
     transcript.set_answer("t2", "It is set.")
-    carried = await plan(make_planner(), transcript, tokens=100)
+    carried = await plan(make_planner(), transcript, room=50)
     assert carried.first_turn == "t2"
     assert transcript.since("t2").messages == transcript.messages[2:]
 
@@ -153,5 +171,5 @@ async def test_the_summary_of_a_call_is_used_instead_of_a_new_one() -> None:
     planner, transcript = make_planner(summarizer), make_transcript(5)
     carried = await plan(planner, transcript, is_fallback=True, call_summary="of the call")
     assert carried == Carried("of the call", "t4")
-    assert await plan(planner, transcript, tokens=1_000, call_summary="of the call") == Carried("of the call")
+    assert await plan(planner, transcript, room=500, call_summary="of the call") == Carried("of the call")
     assert summarizer.given == []

@@ -61,6 +61,7 @@ export interface DeviceChoice {
 export class Antiphon {
   // The current values. Each has an event of the same name that carries the new value.
   connection: Connection = { state: "closed", code: 1000, reason: "Not connected yet." };
+  stalled = false;
   microphone: MicrophoneState = { state: "off" };
   sound: SoundState = { state: "off" };
   level: Level = { input: 0, output: 0, speech: false };
@@ -124,6 +125,7 @@ export class Antiphon {
     this.#session = createSession(options.url ?? socketUrl(), () => this.#hello(), {
       received: (incoming) => this.#receive(incoming),
       connection: (now) => this.#connectionChanged(now),
+      stalled: (now) => this.#update("stalled", now),
     });
     if (typeof window === "undefined") return;
     navigator.mediaDevices?.addEventListener("devicechange", () => {
@@ -399,7 +401,7 @@ export class Antiphon {
     this.#update("level", { ...this.level, ...changed });
   }
 
-  #update<Type extends "connection" | "microphone" | "sound" | "level" | "playing">(
+  #update<Type extends "connection" | "stalled" | "microphone" | "sound" | "level" | "playing">(
     type: Type,
     now: AntiphonEvents[Type],
   ): void {

@@ -114,6 +114,8 @@ export interface Devices {
 
 export interface ClientEvents {
   connection: Connection;
+  /** Whether the server has stopped answering: what is said now may not be heard. */
+  stalled: boolean;
   microphone: MicrophoneState;
   sound: SoundState;
   level: Level;

@@ -13,8 +13,12 @@ const LONGEST_RETRY_MS = 30_000;
 const STEADY_MS = 10_000;
 const OPEN_LIMIT_MS = 10_000;
 const PING_MS = 20_000;
+/** While the user may be speaking, it must soon be noticed that nobody hears it. */
+const CALL_PING_MS = 4_000;
 /** Any message counts as an answer to a ping. */
 const ANSWER_LIMIT_MS = 10_000;
+/** After this time without an answer, the connection counts as stalled. */
+const STALL_MS = 3_000;
 /** How much longer than announced a server may take to close. */
 const GO_AWAY_GRACE_MS = 3_000;
 const COUNTDOWN_MS = 1_000;
@@ -32,6 +36,8 @@ const ABANDONED = 4000;
 export interface SessionHooks {
   received(incoming: Incoming): void;
   connection(now: Connection): void;
+  /** The server has stopped answering, or answers again. */
+  stalled(now: boolean): void;
 }
 
 /** What the session needs from its environment: the browser, or a test. */
@@ -79,6 +85,10 @@ export function createSession(
   /** How many frames the server has sent. */
   let framesReceived = 0;
   let attempt = 0;
+  let isStalled = false;
+  let pingedAt = 0;
+  /** Whether audio was sent since the last ping. */
+  let hasSentAudio = false;
   const timers = new Set<ReturnType<typeof setTimeout>>();
 
   function later(delayMs: number, task: () => void): void {
@@ -114,8 +124,15 @@ export function createSession(
     });
   }
 
+  function setStalled(now: boolean): void {
+    if (now === isStalled) return;
+    isStalled = now;
+    hooks.stalled(now);
+  }
+
   function receive(data: string | ArrayBuffer): void {
     framesReceived += 1;
+    setStalled(false);
     const incoming = typeof data === "string" ? parseMessage(data) : parseSpeech(data);
     if (incoming === null) return;
     const { opening, messages } = resumeState.receive(incoming);
@@ -129,7 +146,8 @@ export function createSession(
       });
       if (!isWanted) return;
       outbox.opened(opening, write);
-      later(PING_MS, keepAlive);
+      pingedAt = environment.now();
+      later(CALL_PING_MS, keepAlive);
     }
     messages.forEach(deliver);
   }
@@ -149,13 +167,19 @@ export function createSession(
   }
 
   function keepAlive(): void {
-    probe(ANSWER_LIMIT_MS);
-    later(PING_MS, keepAlive);
+    const isDue = environment.now() - pingedAt >= PING_MS - TIMER_TOLERANCE_MS;
+    if (hasSentAudio || isDue) probe(ANSWER_LIMIT_MS);
+    later(CALL_PING_MS, keepAlive);
   }
 
   function probe(limitMs: number): void {
     const before = framesReceived;
-    outbox.send({ type: "ping", t: environment.now() });
+    pingedAt = environment.now();
+    hasSentAudio = false;
+    outbox.send({ type: "ping", t: pingedAt });
+    later(STALL_MS, () => {
+      if (framesReceived === before) setStalled(true);
+    });
     later(limitMs, () => {
       if (framesReceived === before) abandon("The server is not responding.");
     });
@@ -201,6 +225,8 @@ export function createSession(
   }
 
   function detach(): void {
+    setStalled(false);
+    hasSentAudio = false;
     if (socket !== null) socket.onopen = socket.onmessage = socket.onclose = null;
     socket = null;
   }
@@ -233,7 +259,9 @@ export function createSession(
     connect,
     send: outbox.send,
     sendAudio(frame) {
-      if (isIntroduced && socket?.readyState === OPEN && socket.bufferedAmount < MAX_UNSENT_BYTES) socket.send(frame);
+      if (!isIntroduced || socket?.readyState !== OPEN || socket.bufferedAmount >= MAX_UNSENT_BYTES) return;
+      hasSentAudio = true;
+      socket.send(frame);
     },
     close() {
       const last = socket;

@@ -1,4 +1,4 @@
-import { isLost } from "../view/format";
+import { describePause } from "../view/format";
 import { Composer } from "./Composer";
 import { EnergyWarning } from "./Energy";
 import { usePage, useSelector } from "./hooks";
@@ -27,11 +27,11 @@ export function CallControls() {
   const isInCall = useSelector((state) => state.talk === "hands_free");
   const isMuted = useSelector(({ microphone }) => microphone.state === "on" && microphone.muted);
   const isOn = useSelector(({ microphone }) => microphone.state === "on");
-  const isPaused = useSelector(isLost);
+  const pause = useSelector(describePause);
   if (!isInCall) return null;
   return (
     <div class="call-controls">
-      {isPaused && <span class="call-paused"><Icon name="micOff" /> Mic paused, reconnecting</span>}
+      {pause !== null && <span class="call-paused"><Icon name="micOff" /> {pause}</span>}
       <button type="button" class="pill" aria-pressed={isMuted} disabled={!isOn} onClick={page.toggleMute}>
         <Icon name={isMuted ? "micOff" : "mic"} /> {isMuted ? "Unmute" : "Mute"}
       </button>

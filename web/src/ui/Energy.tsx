@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Mode } from "../client/antiphon";
 import { describeExhausted, describeLevel, describeWait, findLow } from "../view/energy";
 import type { Energy } from "../view/state";
@@ -10,23 +10,23 @@ const LABELS: Readonly<Record<Mode, string>> = { voice: "Voice", text: "Text" };
 /** The model and the quality of each mode. */
 export function EnergyMeters() {
   const { voice, text } = useSelector((state) => state.energy);
-  const models = useSelector((state) => state.models);
   const hasVoice = useSelector((state) => state.hasVoice !== false);
+  const page = usePage();
+  useEffect(() => page.checkEnergy(), []);
   return (
     <section class="group">
       <h3>Model quality</h3>
       <p class="quiet">While a provider limits its best model, a simpler one answers.</p>
-      {voice !== null && hasVoice && <Meter mode="voice" energy={voice} usual={models.voice} />}
-      {text !== null && <Meter mode="text" energy={text} usual={models.text} />}
+      {voice !== null && hasVoice && <Meter mode="voice" energy={voice} />}
+      {text !== null && <Meter mode="text" energy={text} />}
       {voice === null && text === null && <p class="quiet">This server does not report it.</p>}
     </section>
   );
 }
 
-function Meter({ mode, energy, usual }: { mode: Mode; energy: Energy; usual: string | null }) {
+function Meter({ mode, energy }: { mode: Mode; energy: Energy }) {
   const bar = useRef<HTMLSpanElement>(null);
-  const { level, max } = energy;
-  const model = level === 0 ? null : (energy.model ?? usual);
+  const { level, max, model } = energy;
   useLayoutEffect(() => {
     bar.current?.style.setProperty("--share", String(max > 0 ? Math.min(1, level / max) : 0));
   }, [level, max]);

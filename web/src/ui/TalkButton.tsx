@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import { type Activity, findActivity } from "../view/format";
+import { type Activity, findActivity, isLost } from "../view/format";
 import { usePage, useSelector } from "./hooks";
 
 /** Pressing for longer than this is holding, not clicking. */
@@ -99,7 +99,7 @@ function Orb({ activity }: { activity: Activity }) {
     }
     const end = page.onLevel(({ input, output, speech }) => {
       // Without a connection the user is not heard.
-      const isHeard = page.state.value.connection.state === "open";
+      const isHeard = !isLost(page.state.value);
       if (root.current !== null) root.current.dataset["speech"] = String(isHeard && speech);
       goal = Math.min(1, Math.sqrt(Math.max(isHeard ? input : 0, output)) * GAIN);
       if (goal < 0.05) goal = 0;

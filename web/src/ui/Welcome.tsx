@@ -1,4 +1,4 @@
-import { describeAssistant, isLost, nameKey } from "../view/format";
+import { describeAssistant, describePause, nameKey } from "../view/format";
 import { usePage, useSelector } from "./hooks";
 import { TalkButton } from "./TalkButton";
 
@@ -11,13 +11,12 @@ const EXAMPLES = [
 ] as const;
 
 const IN_CALL = "Just start talking. You can interrupt at any time.";
-const PAUSED = "Mic paused, reconnecting. You can't be heard until then.";
 
 /** The first screen: an invitation to talk, if the server has a voice, and to type. */
 export function Welcome() {
   const canTalk = useSelector((state) => state.hasVoice !== false);
   const isInCall = useSelector((state) => state.talk !== "off");
-  const isPaused = useSelector(isLost);
+  const pause = useSelector(describePause);
   const isClosed = useSelector((state) => state.connection.state === "closed");
   const title = useSelector((state) => (state.talk === "off" ? null : describeAssistant(state).text));
   const remark = useSelector((state) => state.items.findLast((item) => item.kind === "event")?.text);
@@ -25,7 +24,7 @@ export function Welcome() {
     <div class="welcome">
       {canTalk && <TalkButton size="large" />}
       <p class="welcome-title">{title ?? (canTalk ? "Talk to me" : "Ask me anything")}</p>
-      <p class="quiet">{isInCall ? (isPaused ? PAUSED : IN_CALL) : canTalk ? <HowToTalk /> : "Type below, or try one of these."}</p>
+      <p class="quiet">{isInCall ? (pause === null ? IN_CALL : `${pause}. You can't be heard now.`) : canTalk ? <HowToTalk /> : "Type below, or try one of these."}</p>
       {remark !== undefined && <p class="event" role="status">{remark}</p>}
       {!isInCall && !isClosed && <Examples />}
     </div>

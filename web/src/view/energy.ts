@@ -2,6 +2,7 @@
 
 import type { EnergyLevels, EnergyMessage, EnergyReason, Mode } from "../client/antiphon";
 import { EXHAUSTED } from "../client/events";
+import type { EnergyReport, LadderReport } from "./records";
 import type { Energy, PageState } from "./state";
 
 /** The highest levels of a server that names only its current ones. */
@@ -29,6 +30,21 @@ export function applyLevels(state: PageState, levels: EnergyLevels | null): Page
     return { level: levels[mode], max: Math.max(levels[mode], known?.max ?? MAX_LEVELS[mode]), model: null, reason: null, betterAt: null };
   };
   return { ...state, energy: { voice: fill("voice"), text: fill("text") } };
+}
+
+/** The server's report says which models there are, and which of them wait. Messages say why a level was changed. */
+export function applyReport(state: PageState, { ladders, sessions }: EnergyReport, now: number): PageState {
+  const session = sessions.find(({ session_id }) => session_id === state.sessionId);
+  const fill = (next: PageState, { mode, max, best, rungs }: LadderReport): PageState => {
+    const known = state.energy[mode];
+    const level = session?.[mode] ?? known?.level ?? best;
+    const waits = rungs.filter((rung) => rung.level > level && rung.cooling_s > 0).map((rung) => rung.cooling_s);
+    const model = session?.mode === mode ? session.model : (rungs.find((rung) => rung.level === level)?.model ?? null);
+    const reason = (known?.level === level ? known.reason : null) ?? (waits.length > 0 ? "rate-limit-exceeded" : null);
+    const betterAt = waits.length > 0 ? now + Math.min(...waits) * 1000 : (known?.betterAt ?? null);
+    return withEnergy(next, mode, { level, max, model, reason, betterAt });
+  };
+  return ladders.reduce(fill, state);
 }
 
 function withEnergy(state: PageState, mode: Mode, energy: Energy): PageState {

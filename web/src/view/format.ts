@@ -10,12 +10,12 @@ export interface Status {
   tone: Tone;
 }
 
-/** Whether the connection was lost, or an attempt to connect failed. */
-export function isLost({ connection }: PageState): boolean {
-  return connection.state === "waiting" || connection.state === "closed" || (connection.state === "connecting" && connection.attempt > 0);
+/** Whether the connection was lost, an attempt to connect failed, or the server does not answer. */
+export function isLost({ connection, isStalled }: PageState): boolean {
+  return isStalled || connection.state === "waiting" || connection.state === "closed" || (connection.state === "connecting" && connection.attempt > 0);
 }
 
-export function describeConnection({ connection, episode, isTokenRefused }: PageState): Status {
+export function describeConnection({ connection, isStalled, episode, isTokenRefused }: PageState): Status {
   switch (connection.state) {
     case "connecting":
       return { text: connection.attempt > 0 ? "Reconnecting…" : "Connecting…", tone: "busy" };
@@ -25,9 +25,16 @@ export function describeConnection({ connection, episode, isTokenRefused }: Page
       if (connection.code !== TOKEN_NEEDED) return { text: "Disconnected", tone: "bad" };
       return { text: isTokenRefused ? "Wrong token" : "Token required", tone: "bad" };
     case "open":
+      if (isStalled) return { text: "No answer", tone: "busy" };
       if (episode?.step === "restarting") return { text: "Restarting", tone: "busy" };
       return { text: "Connected", tone: "good" };
   }
+}
+
+/** Why nobody is heard in a call; null if the user is heard. */
+export function describePause(state: PageState): string | null {
+  if (!isLost(state)) return null;
+  return state.connection.state === "open" ? "Mic paused, the server does not answer" : "Mic paused, reconnecting";
 }
 
 export function describeMicrophone(state: PageState): Status {

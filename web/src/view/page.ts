@@ -5,6 +5,7 @@ import type { Antiphon, AntiphonOptions, InitialMessage, Level, ServerMessage, S
 import { VOICE_UNAVAILABLE } from "../client/events";
 import { MAX_TEXT } from "../client/wire";
 import { type CallRecord, type Records, summaryOf } from "./records";
+import { isAboutModel } from "./episode";
 import { reduce, type ViewEvent } from "./reduce";
 import * as storage from "./settings";
 import { DEFAULTS, type Settings } from "./settings";
@@ -51,6 +52,8 @@ export interface Page {
   clear(): void;
   startNew(): void;
   continueFrom(call: CallRecord): void;
+  /** Asks the server which models are in use. */
+  checkEnergy(): void;
   /** Replaces the connection to the model and keeps the conversation. Rejects with a sentence to show. */
   renewModel(): Promise<void>;
 }
@@ -76,12 +79,15 @@ export function createPage(environment: Environment): Page {
     unsubscribe = [
       created.on("connection", (connection) => {
         dispatch({ type: "connection", connection, hasToken: token !== null });
+        // After a reconnection this may be another server.
+        if (connection.state === "open") checkEnergy();
         if (connection.state === "open" && connection.session !== "resumed") {
           sendSettings(created, settings.value);
-          listModels();
+          checkVoice();
         }
         saveConversation(created);
       }),
+      created.on("stalled", (isStalled) => dispatch({ type: "stalled", isStalled })),
       created.on("microphone", (microphone) => dispatch({ type: "microphone", microphone })),
       created.on("sound", (sound) => dispatch({ type: "sound", sound })),
       created.on("playing", (playing) => dispatch({ type: "playing", playing })),
@@ -100,7 +106,9 @@ export function createPage(environment: Environment): Page {
     saveConversation(from);
     if (message.type === "voice_session_start") talk(message.pending_request);
     // The voice may be unavailable for a moment only.
-    if (message.type === "notice" && message.code === VOICE_UNAVAILABLE) listModels();
+    if (message.type === "notice" && message.code === VOICE_UNAVAILABLE) checkVoice();
+    // Another model may answer now at the same level.
+    if (message.type === "notice" && isAboutModel(message)) checkEnergy();
     if (message.type === "error" && message.code === "bad_settings" && settings.value.voice !== "") {
       // A remembered voice may be gone.
       settings.value = { ...settings.value, voice: "" };
@@ -108,10 +116,22 @@ export function createPage(environment: Environment): Page {
     }
   }
 
-  function listModels(): void {
+  function checkVoice(): void {
     records.models().then(
-      (models) => dispatch({ type: "models_listed", models }),
-      // If the server cannot be asked, nothing is known about its models.
+      (models) => dispatch({ type: "voice_checked", hasVoice: models.some(({ mode }) => mode === "voice") }),
+      // If the server cannot be asked, nothing is known about its voice.
+      () => undefined,
+    );
+  }
+
+  function checkEnergy(): void {
+    const before = state.value.energy;
+    records.energy().then(
+      (report) => {
+        // A message that came meanwhile may be newer than the report.
+        if (state.value.energy === before) dispatch({ type: "energy_reported", report });
+        else checkEnergy();
+      },
       () => undefined,
     );
   }
@@ -126,6 +146,7 @@ export function createPage(environment: Environment): Page {
     unsubscribe.forEach((end) => end());
     client.close();
     dispatch({ type: "talk", talk: "off" });
+    dispatch({ type: "stalled", isStalled: false });
     dispatch({ type: "microphone", microphone: { state: "off" } });
     dispatch({ type: "cleared" });
     storage.saveBeginning(tab, options.initialMessages ?? []);
@@ -249,6 +270,7 @@ export function createPage(environment: Environment): Page {
       start(initialMessages.length > 0 ? { initialMessages } : {});
       dispatch({ type: "event_added", text: "Continued from an earlier call." });
     },
+    checkEnergy,
     async renewModel() {
       const { sessionId } = state.value;
       if (sessionId === null) throw new Error("There is no session yet. Try again once the page is connected.");

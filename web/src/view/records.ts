@@ -48,8 +48,29 @@ export interface VoiceEntry {
 export interface ModelEntry {
   name: string;
   mode: Mode;
-  /** Whether the server uses this one. */
-  current?: boolean;
+}
+
+/** The models of one mode, by level. */
+export interface LadderReport {
+  mode: Mode;
+  max: number;
+  /** The level that a new call or conversation begins with. */
+  best: number;
+  rungs: { level: number; model: string; /** For how long it is not used. */ cooling_s: number }[];
+}
+
+/** The levels of a session, and the model of the mode that it is in. */
+export interface SessionReport {
+  session_id: string;
+  mode: Mode;
+  voice: number | null;
+  text: number | null;
+  model: string | null;
+}
+
+export interface EnergyReport {
+  ladders: LadderReport[];
+  sessions: SessionReport[];
 }
 
 export interface Records {
@@ -59,6 +80,7 @@ export interface Records {
   clearCalls(): Promise<void>;
   voices(): Promise<VoiceEntry[]>;
   models(): Promise<ModelEntry[]>;
+  energy(): Promise<EnergyReport>;
   /** Gives the session a new connection to its model. The conversation is kept. */
   renewModel(sessionId: string): Promise<void>;
 }
@@ -95,6 +117,10 @@ export function createRecords(base: string, token: () => string | null): Records
     },
     async models() {
       return ((await request("GET", "api/models")) as { models?: ModelEntry[] } | null)?.models ?? [];
+    },
+    async energy() {
+      const { ladders, sessions } = ((await request("GET", "api/energy")) ?? {}) as Partial<EnergyReport>;
+      return { ladders: ladders ?? [], sessions: sessions ?? [] };
     },
     async renewModel(sessionId) {
       await request("POST", `api/sessions/${id(sessionId)}/renew`);

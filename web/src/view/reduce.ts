@@ -1,14 +1,14 @@
 /** The page's reducer: state and event in, state out. No DOM, no clock, no network. */
 
 import type {
-  Connection, MicrophoneState, Mode, NoticeKind, Playing, ServerMessage, SessionMessage, SoundState, State,
+  Connection, MicrophoneState, NoticeKind, Playing, ServerMessage, SessionMessage, SoundState, State,
 } from "../client/antiphon";
 import { endsCall } from "../client/events";
 import { SERVER_TYPES } from "../client/wire";
-import { applyEnergy, applyLevels } from "./energy";
+import { applyEnergy, applyLevels, applyReport } from "./energy";
 import * as episode from "./episode";
 import { showError, logNotice, notify, dismissNotice } from "./notices";
-import type { ModelEntry } from "./records";
+import type { EnergyReport } from "./records";
 import { append, type PageState, type Talk, TOKEN_NEEDED } from "./state";
 import * as thread from "./thread";
 import * as tools from "./tools";
@@ -18,6 +18,8 @@ import * as typed from "./typed";
 export type LocalEvent =
   /** `hasToken` says whether a token was sent. */
   | { type: "connection"; connection: Connection; hasToken?: boolean }
+  /** The server has stopped answering, or answers again. */
+  | { type: "stalled"; isStalled: boolean }
   | { type: "microphone"; microphone: MicrophoneState }
   | { type: "sound"; sound: SoundState }
   | { type: "playing"; playing: Playing }
@@ -28,7 +30,8 @@ export type LocalEvent =
   | { type: "message_retried"; key: string }
   | { type: "draft_changed"; text: string }
   | { type: "unqueue_requested"; ids: readonly string[] }
-  | { type: "models_listed"; models: readonly ModelEntry[] }
+  | { type: "voice_checked"; hasVoice: boolean }
+  | { type: "energy_reported"; report: EnergyReport }
   | { type: "episode_seen"; key: string }
   | { type: "confirmation_answered"; token: string; approved: boolean }
   | { type: "confirmation_expired"; token: string }
@@ -159,19 +162,12 @@ function applySession(state: PageState, message: SessionMessage): PageState {
   return applyLevels(next, message.energy);
 }
 
-function listModels(state: PageState, models: readonly ModelEntry[]): PageState {
-  const nameOf = (mode: Mode) => {
-    const all = models.filter((model) => model.mode === mode);
-    return (all.find(({ current }) => current) ?? all[0])?.name ?? null;
-  };
-  const names = { voice: nameOf("voice"), text: nameOf("text") };
-  return { ...state, models: names, hasVoice: names.voice !== null };
-}
-
 function applyLocal(state: PageState, event: LocalEvent, now: number): PageState {
   switch (event.type) {
     case "connection":
       return applyConnection(state, event.connection, event.hasToken ?? false, now);
+    case "stalled":
+      return { ...state, isStalled: event.isStalled };
     case "microphone": {
       const isGone = event.microphone.state === "failed" || event.microphone.state === "off";
       return { ...state, microphone: event.microphone, talk: isGone ? "off" : state.talk };
@@ -193,8 +189,10 @@ function applyLocal(state: PageState, event: LocalEvent, now: number): PageState
       return { ...state, draft: event.text };
     case "unqueue_requested":
       return { ...state, unqueuing: [...state.unqueuing, ...event.ids] };
-    case "models_listed":
-      return listModels(state, event.models);
+    case "voice_checked":
+      return { ...state, hasVoice: event.hasVoice };
+    case "energy_reported":
+      return applyReport(state, event.report, now);
     case "episode_seen":
       return episode.endEpisode(state, event.key);
     case "confirmation_answered":

@@ -154,6 +154,8 @@ export type Talk = "off" | "hands_free" | "held";
 
 export interface PageState {
   connection: Connection;
+  /** Whether the server does not answer at the moment, although there is a connection. */
+  isStalled: boolean;
   microphone: MicrophoneState;
   sound: SoundState;
   talk: Talk;
@@ -181,8 +183,6 @@ export interface PageState {
   isTokenRefused: boolean;
   /** Whether the server has a voice; null until that is known. */
   hasVoice: boolean | null;
-  /** The names of the models that the server uses unless it has said otherwise. */
-  models: Readonly<Record<Mode, string | null>>;
   error: { text: string; isRetryable: boolean } | null;
   /** How much of the newest answer was played, and how much has arrived. */
   playback: { playedMs: number; receivedMs: number; isComplete: boolean; isPlaying: boolean };
@@ -208,6 +208,7 @@ export const NOT_PLAYED = { playedMs: 0, receivedMs: 0, isComplete: false, isPla
 export function initialState(): PageState {
   return {
     connection: { state: "connecting", attempt: 0 },
+    isStalled: false,
     microphone: { state: "off" },
     sound: { state: "off" },
     talk: "off",
@@ -229,7 +230,6 @@ export function initialState(): PageState {
     episode: null,
     isTokenRefused: false,
     hasVoice: null,
-    models: { voice: null, text: null },
     error: null,
     playback: NOT_PLAYED,
     msPerChar: MS_PER_CHAR,

@@ -11,6 +11,7 @@ const HELLO: HelloMessage = { type: "hello", mode: "text", audio: "binary", toke
 let page: EventTarget;
 let told: Incoming[];
 let states: Connection[];
+let stalls: boolean[];
 let session: Session;
 
 beforeEach(() => {
@@ -19,10 +20,11 @@ beforeEach(() => {
   page = new EventTarget();
   told = [];
   states = [];
+  stalls = [];
   session = createSession(
     "ws://host/ws",
     () => HELLO,
-    { received: (incoming) => told.push(incoming), connection: (now) => states.push(now) },
+    { received: (incoming) => told.push(incoming), connection: (now) => states.push(now), stalled: (now) => stalls.push(now) },
     { Socket: FakeSocket as unknown as new (url: string) => WebSocket, random: () => 1, now: () => Date.now(), page },
   );
 });
@@ -194,6 +196,30 @@ describe("a lost connection", () => {
     expect(now().state).toBe("waiting");
   });
 
+  test("is noticed sooner while audio is sent", () => {
+    const socket = talk();
+    session.sendAudio(new Uint8Array(3));
+    vi.advanceTimersByTime(4000);
+    expect(socket.sent.at(-1)).toMatchObject({ type: "ping" });
+    vi.advanceTimersByTime(2900);
+    expect(stalls).toEqual([]);
+    vi.advanceTimersByTime(200);
+    expect(stalls).toEqual([true]);
+    socket.tell(chunk(6, "late"));
+    expect(stalls).toEqual([true, false]);
+    expect(now()).toMatchObject({ state: "open" });
+  });
+
+  test("is no stall any more once the connection is lost", () => {
+    const socket = talk();
+    session.sendAudio(new Uint8Array(3));
+    vi.advanceTimersByTime(7000);
+    vi.advanceTimersByTime(7000);
+    expect(socket.closedWith).toBe(4000);
+    expect(stalls).toEqual([true, false]);
+    expect(now()).toMatchObject({ state: "waiting", reason: "The server is not responding." });
+  });
+
   test("is not assumed while pings are answered", () => {
     const socket = talk();
     for (let second = 0; second < 100; second++) {
@@ -244,7 +270,7 @@ describe("the end of a session", () => {
     session = createSession(
       "ws://host/ws",
       () => HELLO,
-      { received: () => session.close(), connection: (each) => states.push(each) },
+      { received: () => session.close(), connection: (each) => states.push(each), stalled: () => undefined },
       { Socket: FakeSocket as unknown as new (url: string) => WebSocket, random: () => 1, now: () => Date.now(), page },
     );
     talk();
@@ -257,7 +283,7 @@ describe("the end of a session", () => {
     session = createSession(
       "nonsense",
       () => HELLO,
-      { received: () => undefined, connection: (each) => states.push(each) },
+      { received: () => undefined, connection: (each) => states.push(each), stalled: () => undefined },
       {
         Socket: class {
           constructor() {

@@ -55,6 +55,10 @@ export function createTestPage(options: { local?: Storage; tab?: Storage; now?: 
     calls: async () => options.calls ?? [],
     clearCalls: async () => void deleted.push("calls"),
     models: async () => options.models ?? [{ name: "cascade", mode: "voice" }],
+    energy: async () => ({
+      ladders: [{ mode: "voice", max: 3, best: 3, rungs: [{ level: 3, model: "best", cooling_s: 0 }] }],
+      sessions: [],
+    }),
     renewModel: async (id) => {
       if (outcome.error !== null) throw outcome.error;
       renewed.push(id);

@@ -232,11 +232,13 @@ describe("the model", () => {
     await expect(createTestPage().page.renewModel()).rejects.toThrow("Try again once the page is connected.");
   });
 
-  test("that the server uses is named, whichever comes first", async () => {
-    const models = [{ name: "old", mode: "text" as const }, { name: "new", mode: "text" as const, current: true }];
-    const { page, client } = createTestPage({ models });
+  test("is asked for when the page has connected, and whenever the model may have changed", async () => {
+    const { page, client } = createTestPage({ models: [{ name: "cascade", mode: "voice" }] });
     client().emit("connection", OPEN);
     await settled();
-    expect(page.state.value.models).toEqual({ voice: null, text: "new" });
+    expect(page.state.value.energy.voice).toMatchObject({ level: 3, max: 3, model: "best" });
+    client().receive({ type: "notice", kind: "warning", text: "The local model answers.", code: "local_model", duration_ms: null });
+    await settled();
+    expect(page.state.value.energy.voice).toMatchObject({ level: 3, model: "best" });
   });
 });

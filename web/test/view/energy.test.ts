@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { describeLevel, describeWait, findExhausted, findLow } from "../../src/view/energy";
+import type { LocalEvent } from "../../src/view/reduce";
 import { NOW, reduceAll, type TestMessage } from "./messages";
 
 const energy = (level: number, changed: Record<string, unknown> = {}): TestMessage => ({
@@ -63,6 +64,38 @@ describe("the levels of a session", () => {
   test("are left alone by a server that does not report them", () => {
     const state = reduceAll([energy(2)]);
     expect(reduceAll([{ ...session(3, 2), energy: null }], state).energy).toEqual(state.energy);
+  });
+});
+
+describe("the report of the server", () => {
+  const rung = (level: number, model: string, cooling_s = 0) => ({ level, model, cooling_s });
+  const ladder = (mode: "voice" | "text", best: number, ...rungs: ReturnType<typeof rung>[]) => ({ mode, max: rungs.length, best, rungs });
+  const report = (...ladders: ReturnType<typeof ladder>[]): LocalEvent => ({ type: "energy_reported", report: { ladders, sessions: [] } });
+
+  test("says which models there are, and how many", () => {
+    const state = reduceAll([session(2, 1), report(ladder("voice", 2, rung(2, "a"), rung(1, "b")), ladder("text", 1, rung(1, "c")))]);
+    expect(state.energy).toEqual({
+      voice: { level: 2, max: 2, model: "a", reason: null, betterAt: null }, text: { level: 1, max: 1, model: "c", reason: null, betterAt: null },
+    });
+    expect(findLow(state, NOW)).toBeNull();
+  });
+
+  test("says which model waits, and until when", () => {
+    const state = reduceAll([session(1, 1), inCall, report(ladder("voice", 1, rung(2, "a", 25), rung(1, "b")))]);
+    expect(state.energy.voice).toEqual({ level: 1, max: 2, model: "b", reason: "rate-limit-exceeded", betterAt: NOW + 25_000 });
+    expect(findLow(state, NOW)).toBe("voice");
+  });
+
+  test("names the model that the session really uses, and its level", () => {
+    const own = { session_id: "s", mode: "voice" as const, voice: 1, text: 2, model: "b" };
+    const ladders = [ladder("voice", 2, rung(2, "a"), rung(1, "b"))];
+    const state = reduceAll([session(2, 2), { type: "energy_reported", report: { ladders, sessions: [{ ...own, session_id: "x", voice: 0 }, own] } }]);
+    expect(state.energy.voice).toMatchObject({ level: 1, model: "b" });
+  });
+
+  test("does not change why a level was set", () => {
+    const state = reduceAll([energy(2, { reason: "manual", again_in_s: null }), report(ladder("voice", 3, rung(3, "a"), rung(2, "b"), rung(1, "c")))]);
+    expect(state.energy.voice).toMatchObject({ level: 2, reason: "manual", betterAt: null });
   });
 });
 

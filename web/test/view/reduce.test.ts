@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { summarizeLatency } from "../../src/view/latency";
 import { initialState } from "../../src/view/state";
-import { describeAssistant, describeConnection, describeMicrophone } from "../../src/view/format";
+import { describeAssistant, describeConnection, describeMicrophone, describePause } from "../../src/view/format";
 import { serverState, chunk, transcript, NOW, open, outline, reduceAll, type TestMessage, response } from "./messages";
 
 /** A session with a basic server, which sends no numbers and no ids. */
@@ -248,6 +248,13 @@ describe("without a connection", () => {
     expect(states).toEqual([
       { text: "Reconnecting…", tone: "busy" }, { text: "Mic paused", tone: "busy" }, { text: "Call on hold", tone: "busy" },
     ]);
+  });
+
+  test("that answers, nobody is said to be heard", () => {
+    const stalled = reduceAll([{ type: "stalled", isStalled: true }], inCall);
+    expect([describeConnection, describeMicrophone].map((describe) => describe(stalled).text)).toEqual(["No answer", "Mic paused"]);
+    expect(describePause(stalled)).toBe("Mic paused, the server does not answer");
+    expect(describePause(reduceAll([{ type: "stalled", isStalled: false }], stalled))).toBeNull();
   });
 
   test("a refused token is distinguished from a missing one", () => {
