@@ -45,8 +45,8 @@ RESUME_AGAIN_S: Final = 1.0
 QUIET_S: Final = 0.1
 """How long a resumed session is listened to before it is asked anything. What it says then answers nothing: it greets
 again, or repeats an answer or a call of an earlier connection."""
-UNASKED_GAP_S: Final = 1.0
-"""How long after a part of such a turn the next one may come, up to the end of the turn."""
+UNASKED_GAP_S: Final = 0.25
+"""How soon after a part of such a turn the next one comes, up to the end of the turn. An answer takes longer to begin."""
 MAX_UNREADABLE: Final = 20
 """How many messages in a row may be unreadable. One is an error, or a kind of message that the SDK does not know."""
 
@@ -290,9 +290,11 @@ class GeminiLive:
         content = message.server_content
         if message.tool_call is not None or (content is not None and content.turn_complete):
             log.info("model_turn_unasked", model=self.profile.name)
-        if content is not None:
-            gap_s = 0.0 if content.turn_complete else UNASKED_GAP_S
-            self._unasked_until_s = max(self._asked_at_s, asyncio.get_running_loop().time() + gap_s)
+        now_s = asyncio.get_running_loop().time()
+        if content is not None and content.turn_complete:
+            self._unasked_until_s = max(self._asked_at_s, now_s)
+        elif content is not None and (content.model_turn is not None or content.output_transcription is not None):
+            self._unasked_until_s = max(self._asked_at_s, now_s + UNASKED_GAP_S)
 
     def _lose(self, error: Exception) -> None:
         if isinstance(error, UpstreamError):
