@@ -181,7 +181,8 @@ class _Conversation:
         """What became of a request after which the user did not wait, and which has no answer."""
         told = self._person.received[record.since :]
         is_cut = any(isinstance(each, s.StateChanged) and each.state is s.State.INTERRUPTED for each in told)
-        return "interrupted" if is_cut else "silent"
+        has_hung_up = any(isinstance(each, s.EndVoiceSession) and each.reason == "user_request" for each in told)
+        return "interrupted" if is_cut or has_hung_up else "silent"
 
     def _was_cancelled(self, since_s: float) -> bool:
         """Whether a provider has cancelled its call, and therefore owes no answer."""
