@@ -342,6 +342,16 @@ def test_the_client_hears_only_the_rest_of_a_regenerated_answer(listening: Talk)
     assert listening.do(spoken(b"\1\0", 400, "noon. ")) == [SendAudio(1, 5, speech(b"\1\0", 400), "noon. ")]
 
 
+def test_pieces_of_a_regenerated_answer_may_have_other_lengths_or_no_words(listening: Talk) -> None:
+    listening.do(
+        e.TurnRestored("r7", "what time is it", heard=("It", "is", "now"), last_seq=4), said("It is now noon.")
+    )
+    assert listening.do(spoken(b"\0\0", 400, "It ")) == [tell(SPEAKING)]
+    assert listening.do(spoken(b"\2\0", 100, "")) == []
+    rest = SendAudio(1, 5, speech(b"\1\0", 200), "noon. Well.")
+    assert listening.do(spoken(b"\1\0", 400, "is now noon. Well.")) == [rest]
+
+
 def test_a_regenerated_answer_that_differs_is_heard_from_the_start(listening: Talk) -> None:
     listening.do(e.TurnRestored("r7", "what time is it", heard=("It", "is"), last_seq=4), said("Noon."))
     assert listening.do(spoken(b"\0\0", 400, "Noon. ")) == [
