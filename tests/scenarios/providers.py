@@ -123,7 +123,7 @@ def _read_gemini(messages: Sequence[Any]) -> Upstream:
 
 def _texts(content: Any) -> Iterator[str]:
     for part in content["parts"]:
-        yield part["text"]
+        yield part["text"].strip()
 
 
 def _read_openai(messages: Sequence[Any]) -> Upstream:
@@ -135,7 +135,7 @@ def _read_openai(messages: Sequence[Any]) -> Upstream:
                 upstream.note("setup")
                 upstream.instructions = instructions
             case {"type": "conversation.item.create", "item": {"type": "message", "role": role, "content": content}}:
-                items += [(role, part["text"]) for part in content]
+                items += [(role, part["text"].strip()) for part in content]
             case {"type": "response.create"}:
                 asked = [text for role, text in items[-1:] if role == "user"]
                 _take_history(upstream, items[: len(items) - len(asked)])

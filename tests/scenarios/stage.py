@@ -162,7 +162,8 @@ class ChatModels(ChatServer):
 
 def spoken(messages: Sequence[Message]) -> list[Said]:
     """The messages of a request to a chat model that people and assistants have said."""
-    return [(each["role"], each["content"].strip()) for each in messages if each["role"] in ("user", "assistant")]
+    roles = ("user", "assistant")
+    return [(each["role"], each["content"].strip()) for each in messages if each["role"] in roles and each["content"]]
 
 
 @asynccontextmanager
