@@ -2,6 +2,7 @@
 on in text, and `/ready` and the metrics tell of it."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,33 +76,30 @@ async def test_the_client_is_told_and_the_session_goes_on(
     assert [line["kind"] for line in failed] == [kind]
     assert not [line for line in lines if "exception" in line]
     assert "secret-key" not in served.log
+    await check_reports(served, kind)
+
+
+@pytest.mark.parametrize("vendor", [Vendor.GEMINI, Vendor.OPENAI])
+async def test_a_rate_limit_of_the_only_model_is_told_with_the_time_to_wait(tmp_path: Path, vendor: Vendor) -> None:
+    (tmp_path / VENDOR_FILE).write_text(vendor)
+    (tmp_path / TROUBLE_FILE).write_text(Trouble.QUOTA)
+    with serving(tmp_path) as served:
+        async with call(served.url, {"mode": "text"}) as caller:
+            await caller.send("start_voice")
+            notice = await caller.until("notice")
+            assert notice["code"] == "energy_exhausted"
+            assert re.search(r"try again in \d+ s\.$", notice["text"])
+            assert [energy["level"] for energy in caller.every("energy")] == [2, 1, 0]
+            assert "5" in await caller.ask("what is 2 plus 3?")
+        assert "secret-key" not in served.log
+        await check_reports(served, "rate_limited")
+
+
+async def check_reports(served: Served, kind: str) -> None:
+    """Checks that `/ready` and the metrics tell of the failure."""
     async with httpx2.AsyncClient(base_url=served.http) as http:
         ready = await http.get("/ready")
         metrics = (await http.get("/metrics")).text
     assert ready.status_code == 200
     assert ready.json()["voice_model"]["last_failure"]["kind"] == kind
     assert f'antiphon_model_failures_total{{kind="{kind}",model="{ready.json()["voice_model"]["name"]}"}}' in metrics
-
-
-@pytest.mark.parametrize("vendor", [Vendor.GEMINI, Vendor.OPENAI])
-async def test_a_call_that_a_rate_limit_prevents_is_refused_with_the_time_to_wait(
-    tmp_path: Path, vendor: Vendor
-) -> None:
-    (tmp_path / VENDOR_FILE).write_text(vendor)
-    (tmp_path / TROUBLE_FILE).write_text(Trouble.QUOTA)
-    with serving(tmp_path) as served:
-        async with call(served.url, {"mode": "text"}) as caller:
-            await caller.send("start_voice")
-            notice = await caller.until("notice", code="energy_exhausted")
-            assert "try again in" in notice["text"]
-            levels = [message["level"] for message in caller.every("energy") if message["mode"] == "voice"]
-            assert levels[-1] == 0
-            assert levels == sorted(levels, reverse=True)
-            assert not [each for each in caller.every("notice") if each["code"] == "voice_unavailable"]
-            assert "5" in await caller.ask("what is 2 plus 3?")
-        lines = [json.loads(line) for line in served.log.splitlines()]
-        failed = [line for line in lines if line["event"] == "model_failed"]
-        assert {line["kind"] for line in failed} == {"rate_limited"}
-        assert not [line for line in lines if "exception" in line]
-        async with httpx2.AsyncClient(base_url=served.http) as http:
-            assert (await http.get("/ready")).json()["voice_model"]["last_failure"]["kind"] == "rate_limited"

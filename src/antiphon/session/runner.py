@@ -136,6 +136,7 @@ class Runner:
             state=lambda: self.state,
             step=self.step,
             post=self.post,
+            answer_last=partial(client_application.answer_last, self),
         )
         self.outcomes = CallOutcomes(
             tools=self.tool_runner,

@@ -1,6 +1,5 @@
 """Every row of the protocol's state table, and what the rows have in common."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -21,14 +20,11 @@ from antiphon.models.live import (
 )
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
-from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.protocol.server_messages import QueuedText
 from antiphon.session import events as e
 from antiphon.session.effects import (
-    AnswerSpeech,
     BeginTurn,
     CancelCalls,
-    Effect,
     EndAudio,
     EndTurn,
     InterruptModel,
@@ -36,7 +32,6 @@ from antiphon.session.effects import (
     Respond,
     RunTools,
     Save,
-    SayAgain,
     Send,
     SendAudio,
     SetTimer,
@@ -48,110 +43,26 @@ from antiphon.session.machine import step
 from antiphon.session.state import MAX_QUEUED, MAX_RECENT, WATCHDOG_MS, Phase, SessionState
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
-
-IDLE, LISTENING, PROCESSING, SPEAKING = Phase.IDLE, Phase.LISTENING, Phase.PROCESSING, Phase.SPEAKING
-LISTENS = e.ModeChanged(Mode.VOICE, listening=True)
-"""The effects of a model that starts to listen."""
-
-OfTurn = Callable[[str], e.Event]
-"""A text event of the current turn."""
-
-
-def said(text: str) -> OfTurn:
-    return lambda turn: OutputText(turn, text)
-
-
-def speech(mark: bytes, ms: int) -> bytes:
-    return mark * (SPEECH_HZ * ms // 1000 + 1)
-
-
-def spoken(mark: bytes, ms: int, text: str, *, last: bool = False) -> OfTurn:
-    return lambda turn: OutputAudio(turn, speech(mark, ms), text, last)
-
-
-def made() -> OfTurn:
-    return GenerationComplete
-
-
-def over() -> OfTurn:
-    return TurnComplete
-
-
-def barged_in() -> OfTurn:
-    return Interrupted
-
-
-def failed(message: str) -> OfTurn:
-    return lambda turn: TurnFailed(turn, message)
-
-
-def tell(phase: Phase) -> Effect:
-    return Send(s.StateChanged(s.State(phase)))
-
-
-def queue(*messages: QueuedText) -> Effect:
-    return Send(s.Queued(messages), stored_first=True)
-
-
-def failure(message: str) -> Effect:
-    return Send(s.Error(message, "model_failed", retryable=True))
-
-
-class Talk:
-    """A session that handles one event after another."""
-
-    def __init__(self, mode: Mode = Mode.VOICE) -> None:
-        self.state = SessionState(mode=mode)
-        self.now_ms = 1_000
-        self.effects: list[Effect] = []
-
-    def do(self, *events: e.Event | OfTurn, after_ms: int = 0) -> list[Effect]:
-        """The effects of the last event."""
-        self.now_ms += after_ms
-        for event in events:
-            happened = event("none" if self.state.turn is None else self.state.turn.id) if callable(event) else event
-            self.state, effects = step(self.state, happened, self.now_ms)
-            self.effects = list(effects)
-        return self.effects
-
-    def hear(self, text: str, turn: str = "m1", continues: str | None = None) -> list[Effect]:
-        """All effects of a user turn and its transcript."""
-        return [*self.do(TurnStarted(turn, continues)), *self.do(InputTranscript(turn, text, is_final=True))]
-
-    @property
-    def phase(self) -> Phase:
-        return self.state.phase
-
-
-def heard(text: str, turn: str = "m1", number: int = 1) -> list[Effect]:
-    """The effects of a final transcript."""
-    return [StoreUser(turn, number, text, spoken=True), AnswerSpeech(turn, text)]
-
-
-def typed(text: str, number: int = 1) -> list[Effect]:
-    """The effects of a typed message, after the state."""
-    turn = f"s{number}"
-    return [BeginTurn(turn), StoreUser(turn, number, text, spoken=False), Respond(turn, text)]
-
-
-@pytest.fixture
-def listening() -> Talk:
-    talk = Talk()
-    talk.do(LISTENS)
-    return talk
-
-
-@pytest.fixture
-def processing(listening: Talk) -> Talk:
-    listening.hear("what time is it")
-    return listening
-
-
-@pytest.fixture
-def speaking(processing: Talk) -> Talk:
-    processing.do(said("It is noon. "), said("Time to eat."))
-    processing.do(spoken(b"\0\0", 1_000, "It is noon."), spoken(b"\0\0", 1_000, "Time to eat."))
-    return processing
+from tests.unit.session.machine_steps import (
+    IDLE,
+    LISTENING,
+    LISTENS,
+    PROCESSING,
+    SPEAKING,
+    Talk,
+    barged_in,
+    failed,
+    failure,
+    heard,
+    made,
+    over,
+    queue,
+    said,
+    speech,
+    spoken,
+    tell,
+    typed,
+)
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -342,6 +253,16 @@ def test_the_client_hears_only_the_rest_of_a_regenerated_answer(listening: Talk)
     assert listening.do(spoken(b"\1\0", 400, "noon. ")) == [SendAudio(1, 5, speech(b"\1\0", 400), "noon. ")]
 
 
+def test_pieces_of_a_regenerated_answer_may_have_other_lengths_or_no_words(listening: Talk) -> None:
+    listening.do(
+        e.TurnRestored("r7", "what time is it", heard=("It", "is", "now"), last_seq=4), said("It is now noon.")
+    )
+    assert listening.do(spoken(b"\0\0", 400, "It ")) == [tell(SPEAKING)]
+    assert listening.do(spoken(b"\2\0", 100, "")) == []
+    rest = SendAudio(1, 5, speech(b"\1\0", 200), "noon. Well.")
+    assert listening.do(spoken(b"\1\0", 400, "is now noon. Well.")) == [rest]
+
+
 def test_a_regenerated_answer_that_differs_is_heard_from_the_start(listening: Talk) -> None:
     listening.do(e.TurnRestored("r7", "what time is it", heard=("It", "is"), last_seq=4), said("Noon."))
     assert listening.do(spoken(b"\0\0", 400, "Noon. ")) == [
@@ -441,75 +362,6 @@ def test_a_session_whose_client_never_sends_playback_done_is_not_stuck(speaking:
     deadline_ms = 1_000 + 2_000 + WATCHDOG_MS
     assert speaking.do(e.Tick(), after_ms=deadline_ms - speaking.now_ms - 1) == [SetTimer(deadline_ms)]
     assert speaking.do(e.Tick(), after_ms=1) == [tell(LISTENING), EndTurn(1)]
-
-
-def await_watchdog(speaking: Talk) -> None:
-    speaking.do(made())
-    speaking.do(e.Tick(), after_ms=2_000 + WATCHDOG_MS)
-    assert speaking.phase is LISTENING
-
-
-def test_an_answer_that_was_not_reported_as_played_is_spoken_to_a_client_that_missed_it(speaking: Talk) -> None:
-    await_watchdog(speaking)
-    deadline_ms = speaking.now_ms + 1_500 + WATCHDOG_MS
-    assert speaking.do(e.ClientBack(1_500)) == [tell(SPEAKING), SetTimer(deadline_ms)]
-    assert speaking.do(c.PlaybackDone(1), after_ms=1_500) == [tell(LISTENING), EndTurn(1)]
-    assert speaking.state.is_settled
-
-
-@pytest.mark.parametrize("event", [c.PlaybackDone(1), c.Interrupt(), c.ClearConversation(), e.ModeChanged(Mode.TEXT)])
-def test_an_answer_that_was_played_or_is_not_wanted_is_not_spoken_again(speaking: Talk, event: e.Event) -> None:
-    await_watchdog(speaking)
-    assert not speaking.state.is_settled
-    speaking.do(event)
-    assert speaking.do(e.ClientBack(1_500)) == []
-    assert speaking.state.is_settled
-
-
-def test_a_client_that_has_missed_nothing_hears_nothing_again(speaking: Talk) -> None:
-    await_watchdog(speaking)
-    assert speaking.do(e.ClientBack(0)) == []
-    assert speaking.phase is LISTENING
-
-
-def test_a_new_turn_makes_the_answer_before_it_old(speaking: Talk) -> None:
-    await_watchdog(speaking)
-    speaking.hear("and now", "m2")
-    speaking.do(e.ClientBack(1_500))
-    assert speaking.phase is PROCESSING
-    assert speaking.state.unconfirmed is None
-
-
-def test_playback_that_was_reported_up_to_the_end_needs_no_confirmation(speaking: Talk) -> None:
-    speaking.do(c.Playback(1, 2_000))
-    await_watchdog(speaking)
-    assert speaking.state.is_settled
-
-
-def test_an_answer_that_failed_while_it_was_spoken_can_still_be_heard(speaking: Talk) -> None:
-    speaking.do(failed("broken"))
-    assert speaking.phase is LISTENING
-    speaking.do(e.ClientBack(500))
-    assert speaking.phase is SPEAKING
-
-
-def test_a_complete_answer_is_played_although_its_model_is_lost(speaking: Talk) -> None:
-    speaking.do(made())
-    assert speaking.do(Closed("gone")) == [failure("gone")]
-    assert speaking.phase is SPEAKING
-
-
-def test_lost_audio_is_said_again_without_its_text(speaking: Talk) -> None:
-    speaking.do(made())
-    assert speaking.do(e.SpeechLost("Time to eat.", 1_000)) == [SayAgain("m1", "Time to eat.")]
-    assert speaking.do(c.PlaybackDone(1), after_ms=5_000) == [], "not all of it has been sent"
-    assert speaking.do(said("Time to eat.")) == []
-    [audio] = speaking.do(spoken(b"cc", 800, "Time to eat."))
-    assert isinstance(audio, SendAudio)
-    [timer] = speaking.do(made())
-    assert isinstance(timer, SetTimer)
-    effects = speaking.do(c.Interrupt(played_ms=1_000), after_ms=100)
-    assert effects[0] == StoreAnswer("m1", 1, "It is noon.")
 
 
 def test_the_server_may_speak_unprompted() -> None:
