@@ -94,13 +94,15 @@ class Connector:
         self._failures = 0
         """How many attempts have failed, or led to a connection that was soon lost, since the last that was good."""
         self._opened_s = 0.0
+        self._is_outdated = False
+        """Whether a turn has ended since the context of the next model was made."""
         self._closing: list[ModelConnection] = []
 
-    async def connect(self, *, is_first: bool, said: str = "") -> ModelConnection:
+    async def connect(self, *, is_first: bool, said: Callable[[], str]) -> ModelConnection:
         """Returns a model that is connected. Raises `ModelError` if there is none.
 
-        The first time, a model that cannot be reached is not waited for. `said` are the words of an answer that was cut
-        off.
+        The first time, a model that cannot be reached is not waited for. `said` returns the words of an answer that
+        was cut off.
         """
         if self._failures > 1:
             await self._wait()
@@ -109,7 +111,7 @@ class Connector:
             if rung is None:
                 raise ModelError(explain_exhausted(self.pool), rate_limited=True, kind=FailureKind.RATE_LIMITED)
             try:
-                connection = await self._try(rung, is_first=is_first, said=said)
+                connection = await self._try(rung, is_first=is_first, said=said())
             except ModelError as error:
                 self._failures += 1
                 if not is_first:
@@ -129,6 +131,9 @@ class Connector:
                     await self._wait()
                 continue
             rung.note_connected()
+            if self._is_outdated and connection.profile.keeps_context:
+                self.retire(connection)
+                continue
             self._opened_s = asyncio.get_running_loop().time()
             self._finish(connection, is_first=is_first)
             return connection
@@ -170,6 +175,10 @@ class Connector:
         text = f"{name} could not resume its session. The conversation continues in a new one."
         self._tell(Noticed(NoticeCode.COULD_NOT_RESUME, text))
 
+    def note_end_without_model(self) -> None:
+        """A turn has ended while no model was connected. No upstream session knows of it: a new one is told."""
+        self.handle, self._is_outdated = None, True
+
     def pass_over(self, error: ModelError) -> bool:
         """Whether there is another model than the one that was connected last, which cannot be used."""
         return self.rung is not None and self._pass_over(self.rung, error)
@@ -202,6 +211,7 @@ class Connector:
                 uses_call_summary = is_other_class and level > FALLBACK_LEVEL
                 is_fallback = self._is_fallback
                 carried = await self._source.plan(profile, is_fallback=is_fallback, uses_call_summary=uses_call_summary)
+            self._is_outdated = False
             context = self._source.describe(profile, self.pool.ladder.mode, carried, note)
         except Exception as error:
             # The store may be down.

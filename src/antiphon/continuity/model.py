@@ -224,11 +224,9 @@ class ContinuousModel:
             self._connecting = None
 
     async def _connect(self) -> None:
-        turn, turns, is_early = self._turn, self.turns, self._upstream is not None
+        turns, is_early = self.turns, self._upstream is not None
         try:
-            # Words whose audio has not come were not heard: a model that goes on after them would leave them out.
-            said = turn.heard(speaks=self.profile.speaks) if turn is not None and turn.is_lost else ""
-            connection = await self._connector.connect(is_first=not self.was_opened, said=said)
+            connection = await self._connector.connect(is_first=not self.was_opened, said=self._cut_words)
         except ModelError as error:
             self._connecting = None
             # A connection that is about to end still serves until its time is over.
@@ -245,6 +243,11 @@ class ContinuousModel:
                 self._roll_over_if_quiet()
         else:
             self._adopt(connection)
+
+    def _cut_words(self) -> str:
+        # Words whose audio has not come were not heard: a model that goes on after them would leave them out.
+        turn = self._turn
+        return turn.heard(speaks=self.profile.speaks) if turn is not None and turn.is_lost else ""
 
     def _adopt(self, connection: ModelConnection) -> None:
         """From now on the session talks to this model. It gets what has waited for it, in order."""
@@ -281,7 +284,7 @@ class ContinuousModel:
         if upstream is None or turn.open_calls:
             # It is asked once it is connected, and the results are there.
             return
-        turn.is_lost = False
+        turn.ask_again(upstream.profile.name)
         if turn.words is not None:
             upstream.say(turn.id, turn.words)
         elif turn.question is not None:
@@ -320,8 +323,7 @@ class ContinuousModel:
         self._complete_generated()
         turn = self._turn
         if turn is not None:
-            same_voice = self._pool.rung is self._connector.rung
-            turn.lose(same_voice=same_voice)
+            turn.lose(self.profile.name)
             if turn.losses > MAX_LOSSES:
                 self._fail_turn(STILL_LOST, kind=FailureKind.CUT_OFF)
             self._watch_wait()
@@ -536,8 +538,9 @@ class ContinuousModel:
         turn = self._turn
         if turn is not None:
             self._end_turn()
+            if self._upstream is None:
+                self._connector.note_end_without_model()
             if self._upstream is None or turn.is_lost:
-                # No model knows of it.
                 self._tell(live.TurnComplete(turn.id))
 
     def _complete_generated(self) -> None:
@@ -551,6 +554,8 @@ class ContinuousModel:
         turn = self._turn
         assert turn is not None
         self._end_turn()
+        if self._upstream is None:
+            self._connector.note_end_without_model()
         self._tell(live.TurnFailed(turn.id, why, kind=kind))
         self._tell(live.TurnComplete(turn.id))
 

@@ -39,6 +39,8 @@ class OpenTurn:
     """Whether nothing more of the answer comes: it is whole, or the user speaks over it."""
     is_lost: bool = False
     """Whether the connection that was to answer is gone."""
+    lost_by: str = ""
+    """The name of the model whose connection was lost last."""
     losses: int = 0
     is_replayed: bool = False
     """Whether another connection was given the audio of the turn, to which it will give an id of its own."""
@@ -53,13 +55,18 @@ class OpenTurn:
         """The words that the user was sent to be heard, or to be read if nothing is spoken."""
         return (self.voiced if speaks else self.said).strip()
 
-    def lose(self, *, same_voice: bool) -> None:
-        """The connection is gone. What comes from the next one is joined to what was said."""
-        self.is_lost = True
+    def lose(self, model: str) -> None:
+        """The connection to this model is gone."""
+        self.is_lost, self.lost_by = True, model
         self.losses += 1
         self.known = list(self.ran)
-        if self.has_output:
+
+    def ask_again(self, model: str) -> None:
+        """Another connection answers the turn. What comes from it is joined to what was said."""
+        if self.is_lost and self.has_output:
+            same_voice = model == self.lost_by
             self.continuation = Continuation(self.said, self.voiced, self.audio_ms, same_voice=same_voice)
+        self.is_lost = False
 
     def take_results(self, answers: Sequence[ToolAnswer]) -> None:
         self.ran += answers

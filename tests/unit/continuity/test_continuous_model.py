@@ -31,7 +31,7 @@ from antiphon.models.live import (
 )
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
-from antiphon.transcript import UserMessage
+from antiphon.transcript import AssistantMessage, UserMessage
 from tests.fakes.continuous import Provider, Talk
 from tests.fakes.scripted_live import (
     PROFILE,
@@ -467,6 +467,20 @@ async def test_a_request_during_the_gap_takes_the_place_of_the_one_before() -> N
         await ask(talk, "t2", "ho")
         assert provider.last.texts == ["ho"]
         assert (ends(talk, "t1"), ends(talk, "t2")) == ((1, 0), (1, 0))
+
+
+async def test_a_model_is_told_of_a_turn_that_ended_while_it_was_connected() -> None:
+    cut = [Resumable("h1"), Say(BEGUN, goes_on=True), HangUp()]
+    provider = Provider([Pause(0), *cut], ScriptedLive(profile=RESUMING, connect_s=2), profile=RESUMING)
+    async with talking(provider) as talk:
+        await ask(talk, seconds=1)
+        talk.model.interrupt("t1", "It is noon")
+        talk.context.history = [UserMessage("hi"), AssistantMessage("It is noon")]
+        await asyncio.sleep(5)
+        assert [model.resumed_with for model in provider.made] == [None, "h1", None]
+        assert provider.last.context is not None
+        assert list(provider.last.context.history) == talk.context.history
+        assert talk.context.notes[-1] == CONTINUE_NOTE
 
 
 async def test_speech_over_an_answer_is_heard_by_the_next_connection() -> None:

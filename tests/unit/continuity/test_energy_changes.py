@@ -184,6 +184,17 @@ async def test_a_lost_model_is_tried_three_times_before_another_is_used() -> Non
         assert talk.notices == ["reconnecting", "local_model", "reconnected"]
 
 
+async def test_an_answer_that_another_model_finishes_is_joined_by_its_words() -> None:
+    best, good, local = ladder(ScriptedLive([Say(BEGUN, goes_on=True, audio_ms=1_000), HangUp()], profile=BEST))
+    best.then(*[LOST] * 10)
+    good.then([Say(LONG, audio_ms=15_200)])
+    async with talking(best, good, local) as talk:
+        await ask(talk, seconds=20)
+        assert (talk.text("t1"), talk.voiced("t1")) == (LONG, LONG)
+        # The slower voice says the rest in four times the time.
+        assert len(talk.pcm("t1")) / 2 / 22_050 == pytest.approx(1 + 15.2 * (1 - len(BEGUN) / len(LONG)), abs=0.5)
+
+
 async def test_a_configuration_error_in_the_middle_passes_over_to_another_model() -> None:
     best, good, local = ladder([Pause(100), HangUp("The key is wrong.", CloseKind.CONFIGURATION)], [Say(LONG)])
     async with talking(best, good, local) as talk:

@@ -10,6 +10,7 @@ from antiphon.models.live import Closed, CloseKind, UpstreamError
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.tools.spec import Mode
+from antiphon.transcript import AssistantMessage, UserMessage
 from tests.fakes.calls import Client, ScriptedServers
 from tests.fakes.continuous import Provider
 from tests.fakes.gates import Counted, make_action
@@ -82,8 +83,8 @@ async def test_a_tool_runs_once_if_its_model_is_lost_meanwhile(servers: Scripted
 
 async def test_an_interrupt_during_the_gap_ends_the_turn(servers: ScriptedServers) -> None:
     cut = [Hear("what time is it"), Say(BEGUN, goes_on=True, audio_ms=1_000), HangUp()]
-    second = ScriptedLive([Hear("and now"), HELLO], connect_s=3)
-    live = provider("live", cut, second)
+    second = ScriptedLive([HELLO], connect_s=3)
+    live = provider("live", cut, second, [Hear("and now"), HELLO])
     client = await start(servers, live)
     await client.speak(1)
     await client.settle(0.5)
@@ -93,6 +94,12 @@ async def test_an_interrupt_during_the_gap_ends_the_turn(servers: ScriptedServer
     await client.speak(1)
     await client.settle(10)
     assert answers(client)[-1] == "Hello."
+    assert live.last.context is not None
+    # It is told of the turn as the user has heard it.
+    question, answer = live.last.context.history
+    assert question == UserMessage("what time is it")
+    assert isinstance(answer, AssistantMessage)
+    assert BEGUN.startswith(answer.text.strip())
 
 
 async def test_a_user_who_types_during_the_gap_is_answered(servers: ScriptedServers) -> None:
