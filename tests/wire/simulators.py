@@ -26,7 +26,11 @@ class RunningSimulator:
 
     def arm(self, when: Any, do: Any, **more: Any) -> None:
         """Replaces all faults by this one."""
-        self._request("DELETE", "/faults")
+        self.disarm()
+        self.add(when, do, **more)
+
+    def add(self, when: Any, do: Any, **more: Any) -> None:
+        """Adds a fault."""
         self._request("POST", "/faults", {"when": when, "do": do, **more})
 
     def disarm(self) -> None:
@@ -35,6 +39,9 @@ class RunningSimulator:
     def log(self) -> list[dict[str, Any]]:
         entries: list[dict[str, Any]] = self._request("GET", "/log")["entries"]
         return entries
+
+    def clear_log(self) -> None:
+        self._request("DELETE", "/log")
 
     def sessions(self) -> dict[str, Any]:
         found: dict[str, Any] = self._request("GET", "/sessions")

@@ -21,10 +21,17 @@ class HeardAudio:
     def __init__(self) -> None:
         self._frames: deque[tuple[bytes, bool, bool]] = deque()
         """Audio, whether the client was playing meanwhile, and whether it was audible."""
+        self._of_turn = 0
+        """How many of the frames, the oldest ones, belong to the turn under way. The rest belongs to the next one."""
         self._bytes = 0
+        self._audible = 0
+        """How many frames are audible."""
         self._quiet_ms: float = PAUSE_MS
-        self.has_sound = False
-        """Whether anything audible came since `forget`."""
+
+    @property
+    def has_sound(self) -> bool:
+        """Whether anything audible is kept."""
+        return self._audible > 0
 
     @property
     def is_speaking(self) -> bool:
@@ -36,18 +43,34 @@ class HeardAudio:
         from antiphon.audio.pcm import level_dbfs
 
         is_audible = level_dbfs(pcm) > AUDIBLE_DBFS
-        self.has_sound |= is_audible
         self._quiet_ms = 0 if is_audible else self._quiet_ms + len(pcm) / BYTES_PER_MS
         self._frames.append((pcm, playing, is_audible))
         self._bytes += len(pcm)
+        self._audible += is_audible
         limit = (MAX_KEPT_MS if self.has_sound else LEAD_MS) * BYTES_PER_MS
         while self._bytes > limit and len(self._frames) > 1:
-            self._bytes -= len(self._frames.popleft()[0])
+            self._drop_oldest()
+
+    def begin_turn(self) -> None:
+        """What was said so far is a turn."""
+        self._of_turn = len(self._frames)
+
+    def forget_turn(self) -> None:
+        """The turn has been answered or given up, or its words are known. What the user has said since is kept."""
+        while self._of_turn:
+            self._drop_oldest()
 
     def forget(self) -> None:
-        """What was said has been answered, or its words are known."""
-        self._frames.clear()
-        self._bytes, self.has_sound, self._quiet_ms = 0, False, PAUSE_MS
+        """Nothing of what was said is needed any more."""
+        while self._frames:
+            self._drop_oldest()
+        self._quiet_ms = PAUSE_MS
+
+    def _drop_oldest(self) -> None:
+        pcm, _, is_audible = self._frames.popleft()
+        self._bytes -= len(pcm)
+        self._audible -= is_audible
+        self._of_turn = max(0, self._of_turn - 1)
 
     def replay(self) -> Iterator[tuple[bytes, bool]]:
         """Returns what is kept, from a moment before the first sound on; nothing if all was quiet."""

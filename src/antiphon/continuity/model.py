@@ -147,6 +147,7 @@ class ContinuousModel:
         return True
 
     def end_audio(self, turn: str) -> None:
+        self._heard.begin_turn()
         self._begin(OpenTurn(turn, audio_ended=True))
         if self._upstream is not None:
             self._upstream.end_audio(turn)
@@ -257,7 +258,7 @@ class ContinuousModel:
         turn = self._turn
         if turn is not None:
             self._ask_again(turn)
-        if turn is None and connection.profile.hears:
+        if self._turn is None and connection.profile.hears:
             self._replay()
 
     def _ask_again(self, turn: OpenTurn) -> None:
@@ -423,8 +424,10 @@ class ContinuousModel:
         elif lost is not None and lost.is_replayed and event.turn != lost.id:
             # The audio of a turn that the session knows was given to this connection once more.
             lost.is_replayed = False
+            self._heard.begin_turn()
             self._ids[event.turn] = lost.id
         else:
+            self._heard.begin_turn()
             self._begin(OpenTurn(event.turn))
             self._tell(event)
 
@@ -449,8 +452,8 @@ class ContinuousModel:
         for each in turn.filter(event):
             self._tell(each)
         match event:
-            case live.InputTranscript(is_final=True) | live.TurnComplete():
-                self._heard.forget()
+            case live.InputTranscript(is_final=True) | live.GenerationComplete() | live.TurnComplete():
+                self._heard.forget_turn()
         if isinstance(event, live.TurnComplete):
             self._end_turn()
             self._roll_over_if_quiet()
@@ -512,7 +515,7 @@ class ContinuousModel:
     def _end_turn(self) -> None:
         self._turn = None
         self._watch_wait()
-        self._heard.forget()
+        self._heard.forget_turn()
         self._watch()
 
     def _watch(self) -> None:

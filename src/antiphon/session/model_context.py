@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from antiphon.continuity.context import Carried, ContextPlanner
 from antiphon.models.live import LiveContext, LiveProfile
-from antiphon.prompts.composer import Composer, summary_note
+from antiphon.prompts.composer import HISTORY_NOTE, Composer, summary_note
 from antiphon.session.calls import CallLog
 from antiphon.session.client_application import ClientApplication
 from antiphon.session.messaging import ClientMessages
@@ -52,11 +52,12 @@ class SessionContext:
 
     def describe(self, profile: LiveProfile, mode: Mode, carried: Carried, note: str) -> LiveContext:
         snapshot, transcript = self._tools.snapshot, self._writer.transcript
-        notes = list(self._client.notes or ())
-        if carried.summary:
-            notes.append(summary_note(carried.summary))
-        if note:
-            notes.append(note)
+        view = transcript.since(carried.first_turn) if carried.first_turn is not None else transcript
+        # The turn under way is given to the model by itself.
+        history = view.before(self._state().unanswered)
+        notes = [*(self._client.notes or ()), note, summary_note(carried.summary)]
+        if profile.keeps_context and history:
+            notes.insert(0, HISTORY_NOTE)
         prompt = self._composer.compose(
             mode,
             tools_version=snapshot.version,
@@ -64,12 +65,10 @@ class SessionContext:
             client_instructions=self._application().instructions,
             notes=notes,
         )
-        view = transcript.since(carried.first_turn) if carried.first_turn is not None else transcript
         return LiveContext(
             system=prompt.text,
             transcript=view,
-            # The turn under way is given to the model by itself.
-            history=view.before(self._state().unanswered),
+            history=history,
             tools=snapshot.provider_schemas(profile.tool_schemas, mode) if self._application().uses_tools else (),
             mode=mode,
             prefetch=self._tool_runner.prefetch,

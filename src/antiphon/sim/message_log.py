@@ -7,7 +7,8 @@ from typing import Any, Final, TextIO
 
 MAX_KEPT: Final = 5_000
 """How many entries the control port can show; a file gets all of them."""
-MAX_TEXT_CHARS: Final = 2_000
+MAX_TEXT_CHARS: Final = 20_000
+"""Enough for the instructions of a client, so that it can be seen what a session was given."""
 MIN_AUDIO_CHARS: Final = 64
 AUDIO_KEYS: Final = frozenset({"data", "audio", "delta"})
 """The keys under which the providers send base64."""
