@@ -15,6 +15,7 @@ import pytest
 from antiphon.config import Assistant
 from antiphon.prompts.composer import HISTORY_HEADING, SUMMARY_HEADING
 from tests.e2e.voices import SLT, speak
+from tests.fakes.chat_server import HANG_UP
 from tests.scenarios.providers import Providers, Said, Upstream
 from tests.scenarios.stage import SUMMARY, ChatModels, Person, Served, connected, serve, spoken, until
 
@@ -86,7 +87,7 @@ async def end_call(person: Person) -> None:
         await person.until("state")
 
 
-async def test_a_conversation_goes_from_text_to_voice_and_back(
+async def test_a_conversation_goes_from_text_to_voice_and_back_and_only_a_new_one_is_greeted(
     name: str, tmp_path: Path, providers: Providers, chat: ChatModels, models_dir: Path
 ) -> None:
     async with (
@@ -108,16 +109,9 @@ async def test_a_conversation_goes_from_text_to_voice_and_back(
         assert spoken(chat.asked("standard")[-1].messages) == said[:-1]
         assert await live.served.said(person.session["conversation_id"]) == said
 
-
-async def test_a_call_without_a_history_begins_with_a_greeting(
-    name: str, tmp_path: Path, providers: Providers, chat: ChatModels, models_dir: Path
-) -> None:
-    async with (
-        serve_live(name, tmp_path, providers, chat, models_dir) as live,
-        connected(live.served.url, mode="text") as person,
-    ):
-        await person.send("start_voice")
-        assert await person.hear_answer() == Assistant().greeting
+        async with connected(live.served.url, mode="text") as another:
+            await another.send("start_voice")
+            assert await another.hear_answer() == Assistant().greeting, "without a history, the call begins so"
 
 
 async def test_a_pending_request_is_answered_first_and_what_was_said_meanwhile_comes_after_it(
@@ -201,3 +195,25 @@ async def test_of_a_long_history_the_voice_model_gets_a_summary_and_the_newest_t
         assert SUMMARY in instructions.partition(SUMMARY_HEADING)[2]
         [request] = chat.asked("summary")
         assert "List a" in str(request.messages)
+
+
+async def test_a_message_that_was_not_answered_in_text_is_answered_by_voice(
+    name: str, tmp_path: Path, providers: Providers, chat: ChatModels, models_dir: Path
+) -> None:
+    async with (
+        serve_live(name, tmp_path, providers, chat, models_dir) as live,
+        connected(live.served.url, mode="text") as person,
+    ):
+        said = await type_all(person)
+        chat.limited["standard"] = HANG_UP
+        await person.send("text_message", text=NEXT)
+        await person.until("error")
+        del chat.limited["standard"]
+        await person.send("start_voice")
+        answer = await person.hear_answer()
+        assert live.told(NEXT) == said
+        assert await live.served.said(person.session["conversation_id"]) == [
+            *said,
+            ("user", NEXT),
+            ("assistant", answer),
+        ]
