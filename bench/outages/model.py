@@ -35,6 +35,8 @@ def answer(request: Request) -> Answer:
     if last["role"] == "tool":
         return words(tell(json.loads(last["content"])))
     said = _text(last)
+    if "summarise" in _text(messages[0]):
+        return words(" ".join(f"You had me order a pizza with {topping}." for topping in _orders(messages)))
     if found := _SAY.search(said):
         return words(found["words"])
     if found := _ORDER.search(said):
@@ -58,13 +60,19 @@ def _speak(text: str) -> Answer:
 
 def _reply(said: str, messages: list[dict[str, Any]]) -> str:
     if found := _RECALL.search(said):
-        ordered = [topping for message in messages for topping in _ORDERED.findall(_text(message))]
+        ordered = _orders(messages)
         if not ordered:
             return "I do not know of any pizza."
         first = found["which"].lower() == "first"
-        return f"Your {found['which'].lower()} order was a pizza with {ordered[0 if first else -1].lower()}."
+        return f"Your {found['which'].lower()} order was a pizza with {ordered[0 if first else -1]}."
     whole = _known(said)
     return UNKNOWN if whole is None else _go_on(whole, messages)
+
+
+def _orders(messages: list[dict[str, Any]]) -> list[str]:
+    """Returns what was ordered, as far as the conversation says so, without repetitions."""
+    found = [topping.lower() for message in messages for topping in _ORDERED.findall(_text(message))]
+    return list(dict.fromkeys(found))
 
 
 def _known(said: str) -> str | None:

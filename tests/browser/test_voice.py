@@ -209,6 +209,42 @@ def test_a_restart_of_the_server_during_a_call_is_told_in_one_place(
     visitor.forgive(CUT, "ERR_CONNECTION")
 
 
+def test_a_model_that_starts_anew_during_a_call_knows_what_was_said(call: Caller, tmp_path: Path) -> None:
+    visitor = call(record(tmp_path / "silence.wav", 1.0))
+    visitor.write("fifteen percent of 40")
+    expect(visitor.answers).to_contain_text("6", timeout=15_000)
+    visitor.sees("Assistant", "Listening", timeout_s=15)
+    sheet = visitor.open_sheet("Models, latency and notices")
+    expect(sheet.locator(".meter-row").first).to_contain_text("Voice3 of 3")
+    sheet.get_by_role("button", name="New session, same context").click()
+    expect(sheet).to_have_count(0)
+    expect(visitor.banners).to_have_text(["The model was started anew, and knows the conversation."])
+    visitor.sees("Assistant", "Listening")
+    visitor.write("fifteen percent of 80")
+    expect(visitor.answers.last).to_contain_text("12", timeout=15_000)
+    expect(visitor.answers).to_have_count(2)
+
+
+def test_a_quality_that_the_operator_lowers_is_shown_during_the_call(
+    call: Caller, server: RealServer, tmp_path: Path
+) -> None:
+    visitor = call(record(tmp_path / "silence.wav", 1.0))
+    visitor.sees("Assistant", "Listening")
+
+    def lower(level: int) -> None:
+        answer = visitor.page.request.put(f"{server.url}api/energy", data={"mode": "voice", "level": level})
+        assert answer.ok, answer.text()
+
+    lower(2)
+    expect(visitor.page.locator(".energy")).to_have_text("Model quality: 2 of 3, set by the operator")
+    visitor.write("fifteen percent of 20")
+    expect(visitor.answers.last).to_contain_text("3", timeout=15_000)
+    lower(0)
+    expect(visitor.banners).to_have_text(["No model can answer by voice right now."])
+    expect(visitor.toasts).to_have_count(0)
+    visitor.sees("Microphone", "Mic off")
+
+
 def test_a_conversation_that_goes_on_from_a_call_survives_a_server_that_dies(
     call: Caller, server: RealServer, tmp_path: Path
 ) -> None:

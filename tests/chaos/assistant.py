@@ -41,7 +41,7 @@ ORDER: Final = "order"
 LOOK_UP: Final = "look_up"
 RECALL: Final = "what did I ask you before"
 
-_TOPIC: Final = re.compile(rf"\b({'|'.join(TOPICS)})\b", re.IGNORECASE)
+_TOPIC: Final = re.compile("|".join(TOPICS), re.IGNORECASE)
 _REQUEST: Final = re.compile(r"(?:please )?(tell me about|book|order|look up) (\w+)[.!?]?", re.IGNORECASE)
 _NOTE: Final = re.compile(r'"result": ?\{"topic": ?"(\w+)"')
 """The result of a call that is told in words, because the session that is told did not make the call."""

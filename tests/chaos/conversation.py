@@ -181,7 +181,8 @@ class _Conversation:
         """What became of a request after which the user did not wait, and which has no answer."""
         told = self._person.received[record.since :]
         is_cut = any(isinstance(each, s.StateChanged) and each.state is s.State.INTERRUPTED for each in told)
-        return "interrupted" if is_cut else "silent"
+        has_hung_up = any(isinstance(each, s.EndVoiceSession) and each.reason == "user_request" for each in told)
+        return "interrupted" if is_cut or has_hung_up else "silent"
 
     def _was_cancelled(self, since_s: float) -> bool:
         """Whether a provider has cancelled its call, and therefore owes no answer."""
@@ -258,11 +259,13 @@ class _Conversation:
             return
         before = person.server
         person.drop()
-        self._count(f"client drop{' to another process' if fault.to_other_process else ''}")
+        # A session in which nothing was said is not stored, and only its own process knows it.
+        to_other = fault.to_other_process and bool(person.every(s.Transcript))
+        self._count(f"client drop{' to another process' if to_other else ''}")
         self._note(f"client drops for {fault.away_s} s")
         await asyncio.sleep(fault.away_s)
         if not person.is_connected:
-            there = (two if before is one else one) if fault.to_other_process else before
+            there = (two if before is one else one) if to_other else before
             assert there is not None
             await person.enter(there)
             self._note(f"client is back at {'one' if there is one else 'two'}")

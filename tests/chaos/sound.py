@@ -25,8 +25,8 @@ from tests.fakes.voice import (
     Vocabulary,
 )
 
-CHARACTER_MS: Final = 55
-"""How long a word is spoken for each of its characters, as people do."""
+CHARACTER_MS: Final = 66
+"""How long a word is spoken for each of its characters and the space after it: 15 a second, as people do."""
 GAP_MS: Final = 40
 LEAST_SHARE: Final = 0.7
 """How much of a word must be heard for it to be understood."""
@@ -81,7 +81,7 @@ class Tones(Vocabulary):
 
 
 def duration_ms(word: str) -> int:
-    return max(CHARACTER_MS * len(word), 2 * CHARACTER_MS)
+    return CHARACTER_MS * (len(word) + 1) - GAP_MS
 
 
 def words_of(text: str) -> list[str]:

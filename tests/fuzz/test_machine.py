@@ -34,6 +34,7 @@ EVENTS: st.SearchStrategy[e.Event] = st.one_of(
         e.TurnRestored, TURNS, TEXTS, heard=st.lists(st.sampled_from(["hi", "a", "b"])).map(tuple), last_seq=NUMBERS
     ),
     st.builds(e.ClientBack, MILLISECONDS),
+    st.builds(e.SpeechLost, TEXTS, MILLISECONDS),
     st.builds(e.TurnAbandoned, TEXTS, st.just("internal")),
     st.builds(e.ModeChanged, st.sampled_from(Mode), st.booleans()),
     st.builds(e.SessionSpeaks),
@@ -114,6 +115,7 @@ class AnythingGoes(RuleBasedStateMachine):
         assert self.state.resting in RESTING
         assert (self.state.turn is None) == (self.state.phase in RESTING)
         assert (self.state.turn is not None) == (self.state.phase in BUSY)
+        assert self.state.unconfirmed is None or self.state.phase in RESTING
 
 
 TestAnythingGoes = AnythingGoes.TestCase

@@ -144,7 +144,7 @@ class Connector:
         self._failures = 0
         change = self.pool.note_rate_limit(rung, retry_after_s)
         self.apply(change)
-        if change.model is not None:
+        if change.model not in (None, rung.name):
             text = f"{rung.name} is rate-limited. Switching to {change.model}."
             self._tell(Noticed(NoticeCode.MODEL_SWITCHED, text))
 

@@ -76,10 +76,17 @@ def _outcome(run: ToolMessage, later: Sequence[Message]) -> str:
             return ""
         case {"error": {"message": str(reason)}} if not run.ok and not run.spoken:
             return f"This did not work: {_first_sentence(repair(reason))}"
-    words = _first_sentence(repair(run.spoken or "")) or _answer(later)
+    words = _told_by_tool(run) or _answer(later)
     if run.ok:
         return words or f"I used {_name(run)}"
     return words or f"{_name(run).capitalize()} did not work"
+
+
+def _told_by_tool(run: ToolMessage) -> str:
+    """Returns the first sentence of the tool's own words, or all of them if it is a question: a joke, say."""
+    spoken = repair(run.spoken or "")
+    first = _first_sentence(spoken)
+    return spoken if is_question(first) else first
 
 
 def _answer(later: Sequence[Message]) -> str:

@@ -35,6 +35,8 @@ VOICE_COLUMNS: Final = {
     "resumes": "whether the provider can continue a session on a new connection. Otherwise a new session begins, with "
     "the conversation so far.",
     "longest connection": "how long the provider lets a connection last. Then a new one takes over.",
+    "context": "how many tokens the model takes. A longer conversation is given to a new connection as a summary and "
+    "its newest turns.",
     "voices": "how many voices can be chosen.",
     "network": "whether it needs a network. A compatible server on this machine does not.",
 }
@@ -184,6 +186,7 @@ def _describe_live(setting: str, profile: LiveProfile) -> Sequence[str]:
         _yes(profile.waits_to_answer),
         _yes(profile.resumes),
         "no limit known" if longest_s is None else f"{longest_s / 60:g} minutes",
+        "not known" if profile.context_tokens is None else f"{profile.context_tokens:,} tokens",
         str(len(profile.voices)),
         _yes(profile.needs_network),
     )

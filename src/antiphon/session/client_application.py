@@ -76,6 +76,13 @@ async def respond(runner: "Runner") -> None:
     await runner.outcomes.respond(await runner.voice.begin_turn(), words, ())
 
 
+async def answer_last(runner: "Runner") -> None:
+    """A call begins: if the conversation ends with words of the user, these are answered first."""
+    last = runner.writer.transcript.messages[-1:]
+    if last and isinstance(last[0], UserMessage):
+        await respond(runner)
+
+
 async def assume_played(runner: "Runner") -> None:
     """The answer counts as played, since the client does not report playback."""
     await runner.step(e.PlaybackAssumed())

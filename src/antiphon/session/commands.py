@@ -56,7 +56,7 @@ async def _start_voice(runner: "Runner", pending_request: str) -> None:
     pending, runner.tools.state.pending_message = runner.tools.state.pending_message or "", None
     greets = runner.preferences.greeting and not runner.writer.transcript.messages
     greeting = runner.composer.assistant.greeting if greets else ""
-    await runner.voice.start(VoiceStart(pending_request or pending, greeting))
+    await runner.voice.start(VoiceStart(pending_request or pending, greeting, answers_last=True))
 
 
 async def _clear(runner: "Runner", message: c.ClearConversation) -> None:

@@ -275,6 +275,7 @@ class Hub:
         if before is not None:
             before.close(TAKEN_OVER)
         active.introduce(resumed=True)
+        active.runner.drop_old_speech()
         outbox.replay(last_n, said_before)
         if outbox.lacks(last_n):
             active.runner.tell_history()

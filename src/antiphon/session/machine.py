@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+import msgspec
+
 from antiphon.models.live import (
     Closed,
     GenerationComplete,
@@ -306,10 +308,16 @@ def _speak(state: SessionState, turn: Turn, event: OutputAudio, now_ms: int) -> 
     since_ms = turn.playing_since_ms(now_ms)
     effects: list[Effect] = [_tell(Phase.SPEAKING)] if first else []
     words, heard = tuple(event.text.split()), turn.heard_before
-    if words and heard[: len(words)] == words:
-        # The client has this piece from an earlier process.
+    if heard[: len(words)] == words and heard and (words or turn.pieces):
+        # The client has this piece from an earlier process. A piece without words belongs to those around it.
         turn = replace(turn, heard_before=heard[len(words) :])
         since_ms -= ms
+    elif heard and words[: len(heard)] == heard:
+        # The client has its beginning.
+        rest = _after(event, len(heard), len(words))
+        since_ms -= ms - speech_ms(rest.pcm)
+        seq, turn = turn.next_seq, replace(turn, heard_before=(), next_seq=turn.next_seq + 1)
+        effects.append(SendAudio(turn.number, seq, rest.pcm, rest.text, rest.last))
     else:
         # Other words than those that were heard are another answer: the client hears all of it, from its first piece.
         is_another = bool(heard) and not turn.pieces
@@ -320,6 +328,12 @@ def _speak(state: SessionState, turn: Turn, event: OutputAudio, now_ms: int) -> 
     if turn.complete:
         effects.append(SetTimer(spoken.deadline_ms))
     return state.at(Phase.SPEAKING).with_turn(spoken), effects
+
+
+def _after(piece: OutputAudio, heard: int, words: int) -> OutputAudio:
+    """Returns the rest of a piece without its first words, as if all of them took the same time."""
+    at = len(piece.pcm) // 2 * heard // words * 2
+    return msgspec.structs.replace(piece, pcm=piece.pcm[at:], text=" ".join(piece.text.split()[heard:]))
 
 
 def _go_on_speaking(state: SessionState, turn: Turn, missing_ms: int, now_ms: int) -> Step:

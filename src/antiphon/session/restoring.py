@@ -8,7 +8,7 @@ import msgspec
 from antiphon.session.events import TurnRestored
 from antiphon.session.outbox import HeardSpeech, Outbox, SpokenPiece, Unheard, heard_of, last_queue, rest_of
 from antiphon.session.resume_state import Preferences, ResumeState
-from antiphon.session.state import RESTING, Phase, Piece, SessionState, Turn
+from antiphon.session.state import MAX_UNHEARD_MS, RESTING, Phase, Piece, SessionState, Turn
 from antiphon.session.transcript_writer import Unfinished
 from antiphon.storage.sessions import SentMessages, SessionRecord
 from antiphon.tools.spec import Mode
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 CHARACTER_MS: Final = 50
 """How long a character of speech takes at least, where the length of the speech is not known yet."""
-MAX_UNHEARD_MS: Final = 10 * 60 * 1000
-"""An answer that is older than this is shown to a client that returns, but no longer spoken."""
 
 
 async def restore(runner: "Runner", record: SessionRecord, sent: SentMessages, *, seen_n: int, now_ms: int) -> None:

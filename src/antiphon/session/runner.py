@@ -34,7 +34,7 @@ from antiphon.session.outcomes import CallOutcomes
 from antiphon.session.recorder import Recorder
 from antiphon.session.resume_state import Preferences
 from antiphon.session.speaking import Filler, Repeater, Sampler, Synthesize
-from antiphon.session.state import BUSY, RESTING, SessionState
+from antiphon.session.state import BUSY, MAX_UNHEARD_MS, RESTING, SessionState
 from antiphon.session.stopwatch import Stopwatch
 from antiphon.session.stored_session import StoredSession
 from antiphon.session.tool_runner import QuotaCharge, ToolRunner
@@ -136,6 +136,7 @@ class Runner:
             state=lambda: self.state,
             step=self.step,
             post=self.post,
+            answer_last=partial(client_application.answer_last, self),
         )
         self.outcomes = CallOutcomes(
             tools=self.tool_runner,
@@ -217,6 +218,12 @@ class Runner:
         self.is_restoring = False
         self.tool_runner.begin_turn(restored.turn)
         await self.step(restored)
+
+    def drop_old_speech(self) -> None:
+        """A client comes back. An answer that has waited too long for it is only shown."""
+        unconfirmed = self.state.unconfirmed
+        if unconfirmed is not None and self._clock.now_ms() - unconfirmed.speaking_since_ms > MAX_UNHEARD_MS:
+            self.outbox.drop_speech()
 
     def come_back(self, seen_n: int) -> None:
         """The client is there again, and was sent what it had missed. Speech goes on from where the client has left."""

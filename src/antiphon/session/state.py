@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import accumulate
 from typing import Final, Self
 
 from antiphon.protocol.server_messages import QueuedText
@@ -10,6 +11,9 @@ from antiphon.tools.spec import Mode
 
 WATCHDOG_MS: Final = 5_000
 """How long after the end of the audio a client may still report that it has played it. Then it counts as played."""
+
+MAX_UNHEARD_MS: Final = 10 * 60 * 1000
+"""An answer that is older than this is shown to a client that returns, but no longer spoken."""
 
 PLAYBACK_TOLERANCE_MS: Final = 500
 """How much earlier than the audio's length a client may report that it was played: its clock is not ours."""
@@ -102,8 +106,8 @@ class Turn:
 
     def first(self, ms: int) -> tuple[Piece, ...]:
         """Returns the pieces that were played completely after this time."""
-        whole = [at for at in range(len(self.pieces) + 1) if sum(piece.ms for piece in self.pieces[:at]) <= ms]
-        return self.pieces[: whole[-1]]
+        ends = accumulate(piece.ms for piece in self.pieces)
+        return tuple(piece for piece, end_ms in zip(self.pieces, ends, strict=True) if end_ms <= ms)
 
     def heard(self, played_ms: int) -> str:
         """What the user has heard of it, to the word. An answer without audio was read as it came."""

@@ -30,6 +30,8 @@ class VoiceStart:
     pending_request: str = ""
     greeting: str = ""
     """Said if there is no pending request."""
+    answers_last: bool = False
+    """Whether the last message of the conversation is answered if it is the user's, and there is neither."""
 
 
 class Voice:
@@ -44,7 +46,9 @@ class Voice:
         state: Callable[[], SessionState],
         step: Callable[[e.Event], Awaitable[None]],
         post: Callable[[e.Work], None],
+        answer_last: Callable[[], Awaitable[None]],
     ) -> None:
+        """`answer_last` has the model answer the last message of the conversation, if it is the user's."""
         self._models = models
         self._calls = calls
         self._tools = tools
@@ -53,6 +57,7 @@ class Voice:
         self._state = state
         self._step = step
         self._post = post
+        self._answer_last = answer_last
         self._wanted: VoiceStart | None = None
         """A start that waits for its model, or for the end of an answer in text."""
         self._reopened_s = -REOPEN_S
@@ -100,6 +105,8 @@ class Voice:
             await self._step(c.TextMessage(wanted.pending_request))
         elif wanted.greeting:
             await self.say(wanted.greeting)
+        elif wanted.answers_last:
+            await self._answer_last()
         # Through the mailbox: if an effect has led here, the session listens only after the other effects.
         self._post(self._open_microphone)
 

@@ -121,7 +121,7 @@ def _words_to_say(prompt: Prompt) -> str | None:
 
 def _told_summary(prompt: Prompt) -> str:
     """Finds the summary of an earlier part of the conversation in the client's instructions."""
-    return prompt.system.partition(SUMMARY_HEADING)[2].removesuffix(prompt.mode_note).strip()
+    return prompt.system.partition(SUMMARY_HEADING)[2].strip().partition("\n\n")[0]
 
 
 def _told_result(words: str) -> ToolMessage | None:

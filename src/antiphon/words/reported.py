@@ -37,11 +37,10 @@ class Report:
 
 
 _NOISE: Final = re.compile(
-    r"(?:h+m+|u+h+m*|u+m+|e+r+m*|a+h+|o+h+|hello|hi|hey|good (?:morning|afternoon|evening|night)|(?:good )?bye|goodbye|"
-    r"see you(?: later)?|(?:many )?thanks?(?: you)?(?: (?:a lot|so much|very much|again))?|ok(?:ay)?|yes|yeah|yep|"
-    r"no|nope|"
-    r"sure|right|all ?right|great|cool|nice|please|so|well|never ?mind|there|again|antiphon|computer)"
-    r"(?:[\s,]+(?:there|again|antiphon|computer|then|please|thanks|thank you))*",
+    r"(?:h+m+|u+h+m*|u+m+|e+r+m*|a+h+|o+h+|hello|hi|hey|good (?:morning|afternoon|evening|night)|(?:good ?)?bye|"
+    r"see you(?: later)?|(?:many )?thanks?(?: you)?(?: (?:a lot|so much|very much))?|ok(?:ay)?|yes|yeah|yep|no|nope|"
+    r"sure|right|all ?right|great|cool|nice|please|so|well|then|never ?mind|there|again|antiphon|computer)"
+    r"(?:[\s,.!]+|\Z)",
     re.IGNORECASE,
 )
 _POLITE_BEFORE: Final = re.compile(
@@ -56,7 +55,8 @@ _POLITE_BEFORE: Final = re.compile(
 )
 _POLITE_AFTER: Final = re.compile(r"[\s,]+(?:please|thanks|thank you|(?:can|could|will|would) you)\Z", re.IGNORECASE)
 _IS_REQUEST: Final = re.compile(
-    r"\W*(?:please\W+|(?:can|could|will|would) you\b|i(?:'d|’d| would) like you to|i (?:want|need) you to)",
+    r"\W*(?:(?:hey|hi|hello|ok|okay|so|well|oh|um+|uh+|and|then|now|antiphon|computer)\W+)*"
+    r"(?:please\W+|(?:can|could|will|would) you\b|i(?:'d|’d| would) like you to|i (?:want|need) you to)",
     re.IGNORECASE,
 )
 
@@ -95,7 +95,7 @@ _OTHERS: Final = {
     "we'd": "you'd",
     "we'll": "you'll",
 }
-_PRONOUN: Final = r"(?P<subject>i|you|we|it|he|she|they|there)"
+_PRONOUN: Final = r"(?P<subject>i|you|we|it|he|she|they|there|this|that)"
 _AUXILIARIES: Final = "is|are|am|was|were|can|could|will|would|should|shall|may|might|must|have|has|had|do|does|did"
 _AUX: Final = rf"(?P<aux>{_AUXILIARIES})"
 _PERSONS: Final = re.compile(
@@ -127,8 +127,8 @@ _HAS_AUXILIARY: Final = re.compile(
     rf"\b{_AUX}\b(?! (?:in|on|at|from|of|for|near|left|available)\b)|(?:'s|’s|'re|’re)\b", re.IGNORECASE
 )
 _AGREES: Final = {
-    "is": ("it", "he", "she", "there"),
-    "was": ("i", "it", "he", "she", "there"),
+    "is": ("it", "he", "she", "there", "this", "that"),
+    "was": ("i", "it", "he", "she", "there", "this", "that"),
     "am": ("i",),
     "are": ("you", "we", "they", "there"),
     "were": ("you", "we", "they", "there"),
@@ -138,7 +138,7 @@ _AGREES: Final = {
     "has": ("it", "he", "she", "there"),
 }
 """Which pronouns an auxiliary goes with. "Do it" and "have it" are no questions."""
-_BRACKETED: Final = re.compile(r"\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|<[^>]*>")
+_BRACKETED: Final = re.compile(r"\[[^\[\]]{0,40}\]|\([^()]{0,40}\)|\*[^*]{0,40}\*|<[^<>]{0,40}>")
 """How recognisers write noises: "[cough]"."""
 _BEGINS_QUESTION: Final = re.compile(
     rf"(?:what|who|whose|which|where|when|why|how)\b|{_AUX} (?:i|you|we|it|he|she|they|there|the|this|that|my|your)\b",
@@ -169,22 +169,25 @@ def report(text: str, max_chars: int = MAX_QUOTED_CHARS) -> Report | None:
 
 def is_noise(text: str) -> bool:
     """Whether there is nothing to tell about the text: no words, or a greeting, thanks or a bare yes."""
-    bare = _BRACKETED.sub(" ", text).strip(".,;:!?…-–— \t\n")
-    return not has_words(bare) or _NOISE.fullmatch(bare) is not None
+    bare = _BRACKETED.sub(" ", text[:MAX_READ_CHARS]).strip(".,;:!?…-–— \t\n")
+    at = 0
+    while match := _NOISE.match(bare, at):
+        at = match.end()
+    return not has_words(bare[at:])
 
 
 def has_words(text: str) -> bool:
     """Whether there is anything in the text beside marks and noises in brackets."""
-    return any(map(str.isalnum, _BRACKETED.sub(" ", text)))
+    return any(map(str.isalnum, _BRACKETED.sub(" ", text[:MAX_READ_CHARS])))
 
 
 def is_question(text: str) -> bool:
     """Whether it is a question. What was spoken may have no question mark."""
-    return _is_marked(text) or _BEGINS_QUESTION.match(_strip(text.lstrip())) is not None
+    return _is_marked(text) or _BEGINS_QUESTION.match(_strip(text[:MAX_READ_CHARS].lstrip())) is not None
 
 
 def _is_marked(text: str) -> bool:
-    return text.rstrip(" \n\"'”’»)*_").endswith(_QUESTION_ENDS) or text.startswith("¿")
+    return text[-MAX_READ_CHARS:].rstrip(" \n\"'”’»)*_").endswith(_QUESTION_ENDS) or text.startswith("¿")
 
 
 def split_sentences(text: str) -> list[str]:
@@ -279,6 +282,9 @@ def _inverted(text: str) -> str | None:
     if wh and re.match(r"(?:what|who|whose|which|where|when|why|how)\b", wh, re.IGNORECASE) is None:
         return None
     if aux == "did" or subject not in _AGREES.get(aux, (subject,)):
+        return None
+    if subject in ("this", "that") and rest:
+        # They may belong to a noun: "what is that song".
         return None
     told = _SUBJECT.get(subject, subject)
     if aux in ("do", "does"):

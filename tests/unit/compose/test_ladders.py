@@ -16,6 +16,7 @@ from antiphon.compose.ladders import (
     open_text_models,
     open_voice_models,
 )
+from antiphon.compose.probing import configured_models
 from antiphon.compose.rungs import text_rungs, voice_rungs
 from antiphon.compose.voice import Speech, Voice
 from antiphon.config import Settings, load
@@ -259,3 +260,18 @@ async def test_clients_do_not_see_the_address_of_a_model(read: Load, local: Loca
     async with opened(read('[model]\ntext = "ollama:http://box:11434#q"')) as (_, texts, voices):
         assert names_of(texts)[2] == "ollama:q"
         assert names_of(voices)[3] == "cascade (ollama:q)"
+
+
+@pytest.mark.parametrize(
+    ("toml", "tested"),
+    [
+        ("", ["builtin"]),
+        (f'[model]\ntext = "ollama:q"\nvoice = "{GEMINI}"', ["ollama:q", GEMINI]),
+        (
+            f'[ladder.voice]\n3 = "{GEMINI}"\n2 = "{OPENAI}"\n[ladder.text]\n2 = "openai:gpt-5"\n1 = "ollama:q"',
+            ["openai:gpt-5", "ollama:q", GEMINI, OPENAI],
+        ),
+    ],
+)
+def test_the_models_of_all_levels_are_tested_once(read: Load, toml: str, tested: list[str]) -> None:
+    assert configured_models(read(toml)) == tested

@@ -56,6 +56,14 @@ def test_a_result_without_words_of_its_own_is_told_in_those_of_the_answer() -> N
     assert extract(messages) == "You asked “Who is at home?” Anna is. Still open: “Shall I call her?”"
 
 
+def test_of_a_result_in_several_sentences_the_first_is_told() -> None:
+    asked = UserMessage("Check the disk.")
+    assert extract([asked, *run("disk", "It is half full. Most of it is photos."), AssistantMessage("Fine.")]) == (
+        "You asked me to check the disk. It is half full."
+    )
+    assert "Why? Because." in extract([UserMessage("Tell me a joke."), *run("joke", "Why? Because.")])
+
+
 def test_a_result_that_nobody_told_is_named_by_its_tool() -> None:
     assert "I used list people." in extract([UserMessage("Check who is at home."), *run("list_people")])
 

@@ -38,8 +38,8 @@ def test_every_family_has_a_row() -> None:
 
 def test_a_voice_models_row_is_its_profile() -> None:
     row = find_row("`gemini-live:NAME`")
-    assert row[1:] == ["yes", "yes, 24,000 Hz", "yes", "no", "yes", "10 minutes", "30", "yes"]
-    assert find_row("`openai-realtime:NAME`")[5:7] == ["no", "60 minutes"]
+    assert row[1:] == ["yes", "yes, 24,000 Hz", "yes", "no", "yes", "10 minutes", "131,072 tokens", "30", "yes"]
+    assert find_row("`openai-realtime:NAME`")[5:8] == ["no", "60 minutes", "28,000 tokens"]
 
 
 def test_every_column_of_every_table_is_explained() -> None:

@@ -1,6 +1,5 @@
 """Every row of the protocol's state table, and what the rows have in common."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -21,14 +20,11 @@ from antiphon.models.live import (
 )
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
-from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.protocol.server_messages import QueuedText
 from antiphon.session import events as e
 from antiphon.session.effects import (
-    AnswerSpeech,
     BeginTurn,
     CancelCalls,
-    Effect,
     EndAudio,
     EndTurn,
     InterruptModel,
@@ -47,110 +43,26 @@ from antiphon.session.machine import step
 from antiphon.session.state import MAX_QUEUED, MAX_RECENT, WATCHDOG_MS, Phase, SessionState
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
-
-IDLE, LISTENING, PROCESSING, SPEAKING = Phase.IDLE, Phase.LISTENING, Phase.PROCESSING, Phase.SPEAKING
-LISTENS = e.ModeChanged(Mode.VOICE, listening=True)
-"""The effects of a model that starts to listen."""
-
-OfTurn = Callable[[str], e.Event]
-"""A text event of the current turn."""
-
-
-def said(text: str) -> OfTurn:
-    return lambda turn: OutputText(turn, text)
-
-
-def speech(mark: bytes, ms: int) -> bytes:
-    return mark * (SPEECH_HZ * ms // 1000 + 1)
-
-
-def spoken(mark: bytes, ms: int, text: str, *, last: bool = False) -> OfTurn:
-    return lambda turn: OutputAudio(turn, speech(mark, ms), text, last)
-
-
-def made() -> OfTurn:
-    return GenerationComplete
-
-
-def over() -> OfTurn:
-    return TurnComplete
-
-
-def barged_in() -> OfTurn:
-    return Interrupted
-
-
-def failed(message: str) -> OfTurn:
-    return lambda turn: TurnFailed(turn, message)
-
-
-def tell(phase: Phase) -> Effect:
-    return Send(s.StateChanged(s.State(phase)))
-
-
-def queue(*messages: QueuedText) -> Effect:
-    return Send(s.Queued(messages), stored_first=True)
-
-
-def failure(message: str) -> Effect:
-    return Send(s.Error(message, "model_failed", retryable=True))
-
-
-class Talk:
-    """A session that handles one event after another."""
-
-    def __init__(self, mode: Mode = Mode.VOICE) -> None:
-        self.state = SessionState(mode=mode)
-        self.now_ms = 1_000
-        self.effects: list[Effect] = []
-
-    def do(self, *events: e.Event | OfTurn, after_ms: int = 0) -> list[Effect]:
-        """The effects of the last event."""
-        self.now_ms += after_ms
-        for event in events:
-            happened = event("none" if self.state.turn is None else self.state.turn.id) if callable(event) else event
-            self.state, effects = step(self.state, happened, self.now_ms)
-            self.effects = list(effects)
-        return self.effects
-
-    def hear(self, text: str, turn: str = "m1", continues: str | None = None) -> list[Effect]:
-        """All effects of a user turn and its transcript."""
-        return [*self.do(TurnStarted(turn, continues)), *self.do(InputTranscript(turn, text, is_final=True))]
-
-    @property
-    def phase(self) -> Phase:
-        return self.state.phase
-
-
-def heard(text: str, turn: str = "m1", number: int = 1) -> list[Effect]:
-    """The effects of a final transcript."""
-    return [StoreUser(turn, number, text, spoken=True), AnswerSpeech(turn, text)]
-
-
-def typed(text: str, number: int = 1) -> list[Effect]:
-    """The effects of a typed message, after the state."""
-    turn = f"s{number}"
-    return [BeginTurn(turn), StoreUser(turn, number, text, spoken=False), Respond(turn, text)]
-
-
-@pytest.fixture
-def listening() -> Talk:
-    talk = Talk()
-    talk.do(LISTENS)
-    return talk
-
-
-@pytest.fixture
-def processing(listening: Talk) -> Talk:
-    listening.hear("what time is it")
-    return listening
-
-
-@pytest.fixture
-def speaking(processing: Talk) -> Talk:
-    processing.do(said("It is noon. "), said("Time to eat."))
-    processing.do(spoken(b"\0\0", 1_000, "It is noon."), spoken(b"\0\0", 1_000, "Time to eat."))
-    return processing
+from tests.unit.session.machine_steps import (
+    IDLE,
+    LISTENING,
+    LISTENS,
+    PROCESSING,
+    SPEAKING,
+    Talk,
+    barged_in,
+    failed,
+    failure,
+    heard,
+    made,
+    over,
+    queue,
+    said,
+    speech,
+    spoken,
+    tell,
+    typed,
+)
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -339,6 +251,16 @@ def test_the_client_hears_only_the_rest_of_a_regenerated_answer(listening: Talk)
     listening.do(e.TurnRestored("r7", "what time is it", heard=("It", "is"), last_seq=4), said("It is noon."))
     assert listening.do(spoken(b"\0\0", 400, "It is ")) == [tell(SPEAKING)]
     assert listening.do(spoken(b"\1\0", 400, "noon. ")) == [SendAudio(1, 5, speech(b"\1\0", 400), "noon. ")]
+
+
+def test_pieces_of_a_regenerated_answer_may_have_other_lengths_or_no_words(listening: Talk) -> None:
+    listening.do(
+        e.TurnRestored("r7", "what time is it", heard=("It", "is", "now"), last_seq=4), said("It is now noon.")
+    )
+    assert listening.do(spoken(b"\0\0", 400, "It ")) == [tell(SPEAKING)]
+    assert listening.do(spoken(b"\2\0", 100, "")) == []
+    rest = SendAudio(1, 5, speech(b"\1\0", 200), "noon. Well.")
+    assert listening.do(spoken(b"\1\0", 400, "is now noon. Well.")) == [rest]
 
 
 def test_a_regenerated_answer_that_differs_is_heard_from_the_start(listening: Talk) -> None:

@@ -165,12 +165,18 @@ async def test_an_interrupt_ends_the_unheard_answer(processes: Processes) -> Non
     assert back.states[-1] == "listening"
 
 
-async def test_an_old_answer_is_shown_and_not_spoken(processes: Processes) -> None:
-    client = await ask(processes.start())
+@pytest.mark.parametrize("is_noticed", [True, False], ids=["cut", "half_open"])
+@pytest.mark.parametrize("is_elsewhere", [False, True], ids=["same", "other"])
+async def test_an_old_answer_is_shown_and_not_spoken(
+    processes: Processes, is_noticed: bool, is_elsewhere: bool
+) -> None:
+    one = processes.start()
+    client = await ask(one)
     last_n = moment(client, A_THIRD)
-    client.drop()
+    if is_noticed:
+        client.drop()
     await asyncio.sleep(11 * 60)
-    back = await Client(processes.start()).enter(resume=client.handle, last_n=last_n)
+    back = await Client(processes.start() if is_elsewhere else one).enter(resume=client.handle, last_n=last_n)
     await back.settle(20)
     assert [message.text.strip() for message in back.every(s.Response)] == [STORY]
     assert back.every(s.Audio) == []

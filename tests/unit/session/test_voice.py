@@ -382,3 +382,11 @@ async def test_the_voice_may_be_changed_during_a_call(servers: ScriptedServers) 
     assert servers.voice.voice == (None, 1.0)
     await client.say(c.Settings(voice_speed=80))
     assert servers.voice.voice == (None, 0.8)
+
+
+async def test_a_call_begins_with_the_answer_to_a_message_that_has_none(servers: ScriptedServers) -> None:
+    client = await Client(servers.open(text=[], voice=[Say("It is noon.")])).enter(
+        initial_messages=(c.InitialMessage(c.Role.USER, "what time is it"),)
+    )
+    await client.say(c.StartVoice())
+    assert client.last(s.Response).text.strip() == "It is noon."

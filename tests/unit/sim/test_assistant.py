@@ -7,7 +7,7 @@ import pytest
 from antiphon.models.base import Prompt, TextDelta
 from antiphon.models.providers.gemini_content import SAY
 from antiphon.models.providers.realtime_events import verbatim
-from antiphon.prompts.composer import Composer
+from antiphon.prompts.composer import Composer, summary_note
 from antiphon.sim.assistant import ToolAssistant, find_calls, fit_arguments
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, Message, UserMessage
@@ -86,3 +86,12 @@ async def test_words_that_a_note_gives_are_said() -> None:
 async def test_other_words_with_braces_are_words(words: str) -> None:
     events = [event async for event in ToolAssistant({}).reply(Prompt("", [UserMessage(words)], [], Mode.VOICE))]
     assert events[0] == TextDelta("I don't know that.")
+
+
+async def test_what_a_client_summarizes_in_its_instructions_is_remembered() -> None:
+    system = Composer().compose(
+        Mode.VOICE, tools_version="1", summaries="", notes=[summary_note("You asked about tea."), "Go on."]
+    )
+    prompt = Prompt(system.text, [UserMessage("what did I ask you?")], [], Mode.VOICE, system.mode_note)
+    events = [event async for event in ToolAssistant({}).reply(prompt)]
+    assert events[0] == TextDelta("You asked about tea.")

@@ -19,6 +19,8 @@ from antiphon.words.reported import join, report, shorten
         ("who wrote Hamlet", "you asked who wrote Hamlet"),
         ("how many feet are in a mile", "you asked how many feet are in a mile"),
         ("do you know what time it is", "you asked what time it is"),
+        ("and what day is that", "you asked what day that is"),
+        ("what is that song", "you asked what that song is"),
         ("Is there a bank near me?", "you asked whether there is a bank near you"),
     ],
 )
@@ -32,6 +34,7 @@ def test_questions_are_told_in_the_order_of_a_statement(said: str, told: str) ->
         ("set a timer for ten minutes", "you asked me to set a timer for ten minutes"),
         ("Can you remind me to call my mother?", "you asked me to remind you to call your mother"),
         ("please tell me a joke", "you asked me to tell you a joke"),
+        ("Hey, can you tell me a joke?", "you asked me to tell you a joke"),
         ("tell me what you can do", "you asked what I can do"),
         ("do it now", "you asked me to do it now"),
         ("What's your name?", "you asked what my name is"),
@@ -54,6 +57,7 @@ def test_persons_are_exchanged(said: str, told: str) -> None:
         ("which is bigger, the moon or the sun", "you asked"),
         ("I think you're wrong", "you said"),
         ("two plus two", "you said"),
+        ("Um wie viel Uhr fährt der Zug?", "you asked"),
         ("I live in Berlin. What's on tonight?", "you asked"),
         ("Wie spät ist es?", "you asked"),
         ("Was ist das?", "you asked"),
@@ -68,7 +72,7 @@ def test_what_cannot_be_changed_for_certain_is_quoted(said: str, act: str) -> No
 
 
 @pytest.mark.parametrize(
-    "said", ["", " … ", "uh", "[cough]", "Hello!", "good morning", "thank you so much", "yes", "ok"]
+    "said", ["", " … ", "uh", "[cough]", "Hello!", "good morning", "thank you so much", "yes", "ok", "no, never mind"]
 )
 def test_noise_greetings_and_thanks_are_not_told(said: str) -> None:
     assert report(said) is None

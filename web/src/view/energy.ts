@@ -18,7 +18,10 @@ const RENEWED: Readonly<Record<Mode, string>> = { voice: "better again with your
 export function applyEnergy(state: PageState, message: EnergyMessage, now: number): PageState {
   const { mode, level, max, model, reason, again_in_s: againInS } = message;
   const betterAt = typeof againInS === "number" ? now + againInS * 1000 : null;
-  return withEnergy(state, mode, { level, max: max || MAX_LEVELS[mode], model, reason, betterAt });
+  const next = withEnergy(state, mode, { level, max: max || MAX_LEVELS[mode], model, reason, betterAt });
+  // There is a model again: the line that said otherwise is no longer true.
+  const isOver = state.episode?.code === EXHAUSTED && level > 0 && findExhausted(next) === null;
+  return isOver ? { ...next, episode: null } : next;
 }
 
 /** The session message has the levels alone. What else is known stays true for as long as the level is the same. */
@@ -60,7 +63,10 @@ export function findLow({ energy, talk, episode }: PageState, now: number): Mode
   const [used, other]: [Mode, Mode] = talk === "off" ? ["text", "voice"] : ["voice", "text"];
   if (isLow(energy[used])) return used;
   const rest = energy[other];
-  return isLow(rest) && rest.betterAt !== null && rest.betterAt > now ? other : null;
+  if (!isLow(rest)) return null;
+  // Without a model and without a known end of that, there is nothing to wait for.
+  const isWaiting = rest.betterAt === null ? rest.level === 0 : rest.betterAt > now;
+  return isWaiting ? other : null;
 }
 
 /** A level that no `energy` message has explained may be all that this server has. */

@@ -3,7 +3,7 @@
 import type {
   Connection, MicrophoneState, NoticeKind, Playing, ServerMessage, SessionMessage, SoundState, State,
 } from "../client/antiphon";
-import { endsCall } from "../client/events";
+import { endsCall, EXHAUSTED, VOICE_UNAVAILABLE } from "../client/events";
 import { SERVER_TYPES } from "../client/wire";
 import { applyEnergy, applyLevels, applyReport } from "./energy";
 import * as episode from "./episode";
@@ -110,6 +110,8 @@ function applyMessage(state: PageState, message: ServerMessage, now: number): Pa
       return applyEnergy(state, message, now);
     case "notice": {
       const off = endsCall(message) ? { ...state, talk: "off" as const } : state;
+      const isExhausted = message.code === VOICE_UNAVAILABLE && state.energy.voice?.level === 0;
+      if (isExhausted) return episode.followNotice(off, { ...message, code: EXHAUSTED }, now);
       if (episode.isAboutModel(message)) return episode.followNotice(off, message, now);
       // The line about the connection already says so.
       if (message.code === NEW_SESSION) return logNotice(state, message.text, NEW_SESSION, now, message.kind);

@@ -111,6 +111,18 @@ describe("the warning", () => {
     expect(findLow(reduceAll([energy(2)]), NOW + 41_000)).toBeNull();
   });
 
+  test("stays about a mode that has no model at all, if nobody knows for how long", () => {
+    expect(findLow(reduceAll([energy(0, { again_in_s: null })]), NOW)).toBe("voice");
+    expect(findLow(reduceAll([energy(1, { again_in_s: null })]), NOW)).toBeNull();
+  });
+
+  test("is a line at first if the voice has become unavailable for want of a model", () => {
+    const told: TestMessage = { type: "notice", kind: "warning", text: "No voice.", code: "voice_unavailable", duration_ms: null };
+    expect(reduceAll([inCall, energy(0), told])).toMatchObject({ talk: "off", episode: { code: "energy_exhausted" } });
+    expect(reduceAll([inCall, energy(0), told, energy(3)]).episode).toBeNull();
+    expect(reduceAll([inCall, energy(1), told])).toMatchObject({ talk: "off", episode: null });
+  });
+
   test("stays in a call whose model is not the best one", () => {
     expect(findLow(reduceAll([inCall, energy(2)]), NOW + 41_000)).toBe("voice");
   });

@@ -7,7 +7,7 @@ unfinished `clientContent`, which ends the answer; the others learn what was hea
 import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Final
 
 from google.genai import types
@@ -43,10 +43,10 @@ from antiphon.telemetry.log import get_logger
 RESUME_AGAIN_S: Final = 1.0
 """How long after a refusal a session is resumed once more."""
 QUIET_S: Final = 0.1
-"""How long a resumed session is listened to before it is asked anything. What it says then answers nothing: it greets
-again, or repeats an answer or a call of an earlier connection."""
-UNASKED_GAP_S: Final = 1.0
-"""How long after a part of such a turn the next one may come, up to the end of the turn."""
+"""How long a resumed session must be quiet before it is asked anything. What it says until then answers nothing: it
+greets again, or repeats an answer or a call of an earlier connection."""
+MAX_QUIET_S: Final = 1.0
+"""How long it is waited for a session that does not become quiet."""
 MAX_UNREADABLE: Final = 20
 """How many messages in a row may be unreadable. One is an error, or a kind of message that the SDK does not know."""
 
@@ -78,10 +78,8 @@ class GeminiLive:
         self._stack = AsyncExitStack()
         self._voice: str | None = None
         self._was_resumed = self._goes_away = False
-        self._asked_at_s = 0.0
-        """When a resumed session may be asked something."""
-        self._unasked_until_s = 0.0
-        """Until when the session says things that it was not asked."""
+        self._quiet_at_s: float | None = None
+        """When a resumed session will have been quiet for long enough, while that is waited for."""
         self._notes: dict[str, str] = {}
         """What the model must still be told, by what it is about."""
 
@@ -167,10 +165,19 @@ class GeminiLive:
         session, self._stack = await self._client.open(context, resume=resume, voice=self._voice)
         self._session, self._was_resumed = session, resume is not None
         if self._was_resumed:
-            self._asked_at_s = self._unasked_until_s = asyncio.get_running_loop().time() + QUIET_S
+            self._quiet_at_s = asyncio.get_running_loop().time() + QUIET_S
         self._upstream.open(self._read(session), self._write())
-        if self._was_resumed:
-            await asyncio.sleep(QUIET_S)
+        await self._wait_for_quiet()
+
+    async def _wait_for_quiet(self) -> None:
+        loop = asyncio.get_running_loop()
+        give_up_s = loop.time() + MAX_QUIET_S
+        while self._quiet_at_s is not None and loop.time() < (until_s := min(self._quiet_at_s, give_up_s)):
+            # Each part of what it says postpones the end.
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(until_s):
+                    await asyncio.Event().wait()
+        self._quiet_at_s = None
 
     # Sending.
 
@@ -271,7 +278,7 @@ class GeminiLive:
         if message.go_away is not None:
             self._goes_away = True
             self._upstream.emit(GoAway(_read_duration_ms(message.go_away.time_left)))
-        if asyncio.get_running_loop().time() < self._unasked_until_s:
+        if self._quiet_at_s is not None:
             self._drop_unasked(message)
             return
         if content is not None:
@@ -288,11 +295,12 @@ class GeminiLive:
 
     def _drop_unasked(self, message: types.LiveServerMessage) -> None:
         content = message.server_content
+        if content is not None:
+            self._server.has_unasked = not content.turn_complete
         if message.tool_call is not None or (content is not None and content.turn_complete):
             log.info("model_turn_unasked", model=self.profile.name)
-        if content is not None:
-            gap_s = 0.0 if content.turn_complete else UNASKED_GAP_S
-            self._unasked_until_s = max(self._asked_at_s, asyncio.get_running_loop().time() + gap_s)
+        elif content is not None:
+            self._quiet_at_s = asyncio.get_running_loop().time() + QUIET_S
 
     def _lose(self, error: Exception) -> None:
         if isinstance(error, UpstreamError):

@@ -82,6 +82,8 @@ class ServerTurns:
         """Calls that the server waits for."""
         self.has_audio = False
         """Whether audio was sent since the last turn began."""
+        self.has_unasked = False
+        """Whether the server was saying something that nobody had asked for, and has not ended it."""
         self._turns = turns
         self._kind = kind
         self._name = name
@@ -236,6 +238,11 @@ class ServerTurns:
 
     def take_end(self, content: types.LiveServerContent) -> None:
         """Takes what ends an answer or a part of it."""
+        if self.has_unasked and (content.interrupted or content.turn_complete):
+            # The question has ended it, or it was over by itself.
+            self.has_unasked = not content.turn_complete
+            if not self._order or self._order[0].progress is Progress.ASKED:
+                return
         if content.interrupted and self._order:
             self._interrupt(self._order[0])
         if content.generation_complete and self._order and self._is_whole(self._order[0]):
