@@ -14,7 +14,7 @@ import pytest
 
 from antiphon.config import Assistant
 from antiphon.prompts.composer import HISTORY_HEADING, SUMMARY_HEADING
-from tests.e2e.voices import SLT, speak
+from tests.e2e.voices import SLT, make_clips
 from tests.fakes.chat_server import HANG_UP
 from tests.scenarios.providers import Providers, Said, Upstream
 from tests.scenarios.stage import SUMMARY, ChatModels, Person, Served, connected, serve, spoken, until
@@ -26,6 +26,7 @@ GEMINI: Final = "gemini-live"
 OPENAI: Final = "openai-realtime"
 FRAME_BYTES: Final = 640
 TYPED: Final = ("I have a cat", "I have a dog")
+ASKED: Final = "what is seventeen times six"
 NEXT: Final = "what is 7 times 7"
 
 
@@ -58,13 +59,24 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="module")
+def question(models_dir: Path) -> bytes:
+    """The sound of a question."""
+    return make_clips(models_dir, [(SLT, ASKED)])[SLT, ASKED]
+
+
 @asynccontextmanager
 async def serve_live(
-    name: str, folder: Path, providers: Providers, chat: ChatModels, models_dir: Path, **continuity: Any
+    name: str, folder: Path, providers: Providers, chat: ChatModels, models_dir: Path
 ) -> AsyncIterator[Live]:
     model = {CASCADE: CASCADE, GEMINI: providers.gemini_model(), OPENAI: providers.openai_model}[name]
-    ladders = {"voice": {"3": model, "1": model}, "text": {"2": chat.name("standard")}}
-    async with serve(folder, **ladders, models_dir=models_dir, **continuity) as served:
+    async with serve(
+        folder,
+        voice={"3": model, "1": model},
+        text={"2": chat.name("standard")},
+        models_dir=models_dir,
+        summary_model=chat.name("summary"),
+    ) as served:
         yield Live(name, served, providers, chat)
 
 
@@ -136,9 +148,8 @@ async def test_a_pending_request_is_answered_first_and_what_was_said_meanwhile_c
 
 
 async def test_a_spoken_turn_belongs_to_the_conversation_even_if_it_begins_before_the_model_is_connected(
-    name: str, tmp_path: Path, providers: Providers, chat: ChatModels, models_dir: Path
+    name: str, tmp_path: Path, providers: Providers, chat: ChatModels, models_dir: Path, question: bytes
 ) -> None:
-    pcm = await speak(None, SLT, "what is seventeen times six")
     for each in (providers.gemini, providers.openai):
         each.arm("connect", {"stall": {"seconds": 0.5}})
     async with (
@@ -147,7 +158,7 @@ async def test_a_spoken_turn_belongs_to_the_conversation_even_if_it_begins_befor
     ):
         said = await type_all(person)
         await person.send("start_voice")
-        microphone = asyncio.create_task(say(person, pcm))
+        microphone = asyncio.create_task(say(person, question))
         answer = await person.hear_answer()
         await microphone
         while len(transcripts := [each for each in person.every("transcript") if each["is_final"]]) == len(TYPED):
@@ -179,7 +190,7 @@ async def test_of_a_long_history_the_voice_model_gets_a_summary_and_the_newest_t
     numbers = " ".join(map(str, range(1_800)))
     long = [f"List {letter}: {numbers}" for letter in "abcdefghijklmnop"]
     async with (
-        serve_live(name, tmp_path, providers, chat, models_dir, summary_model=chat.name("summary")) as live,
+        serve_live(name, tmp_path, providers, chat, models_dir) as live,
         connected(live.served.url, mode="text") as person,
     ):
         said = await type_all(person, [*long, *TYPED])
