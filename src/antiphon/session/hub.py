@@ -80,6 +80,8 @@ class Hub:
     composer: Composer = field(default_factory=Composer)
     sessions: dict[str, ActiveSession] = field(default_factory=dict)
     _renewing: asyncio.Task[None] | None = None
+    _ending: set[asyncio.Task[None]] = field(default_factory=set)
+    """Sessions that are over, and whose models are still being closed."""
     _stopping: tuple[str, float] | None = None
     """The reason for which this process is about to stop, and the time, by the monotonic clock."""
 
@@ -185,7 +187,7 @@ class Hub:
             self._renewing.cancel()
         for active in self.sessions.values():
             active.stop()
-        tasks = [self._renewing, *(active.task for active in self.sessions.values())]
+        tasks = [self._renewing, *self._ending, *(active.task for active in self.sessions.values())]
         await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
         if self.summaries is not None:
             await self.summaries.aclose()
@@ -373,6 +375,9 @@ class Hub:
         """Another session object may have taken its place already."""
         if self.sessions.get(active.id) is active:
             del self.sessions[active.id]
+        if active.task is not None and not active.task.done():
+            self._ending.add(active.task)
+            active.task.add_done_callback(self._ending.discard)
 
     def stop_session(self, active: ActiveSession, error: s.Error, close: Close) -> None:
         """Stops a session at once and tells its client why. The store keeps it."""
