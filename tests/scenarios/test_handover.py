@@ -6,7 +6,7 @@ The text model is a chat server that keeps what it was asked; the cascade answer
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ import pytest
 from antiphon.config import Assistant
 from antiphon.prompts.composer import HISTORY_HEADING, SUMMARY_HEADING
 from tests.e2e.voices import SLT, make_clips
-from tests.fakes.chat_server import HANG_UP
+from tests.fakes.chat_server import HANG_UP, words
 from tests.scenarios.providers import Providers, Said, Upstream
 from tests.scenarios.stage import SUMMARY, ChatModels, Person, Served, connected, serve, spoken, until
 
@@ -47,7 +47,7 @@ class Live:
         """The conversation that the voice model knew when it was asked this."""
         if self.name == CASCADE:
             found = [spoken(each.messages) for each in self.chat.asked("standard")]
-            [context] = [each[:-1] for each in found if each[-1][1].endswith(asked)]
+            [*_, context] = [each[:-1] for each in found if each[-1][1].endswith(asked)]
             return [(role, text.rpartition("\n\n")[2]) for role, text in context]
         [upstream] = self.upstreams()
         assert upstream.asked[0] == asked
@@ -228,3 +228,19 @@ async def test_a_message_that_was_not_answered_in_text_is_answered_by_voice(
             ("user", NEXT),
             ("assistant", answer),
         ]
+
+
+async def test_the_voice_model_knows_an_answer_that_was_written_while_it_was_connected(
+    tmp_path: Path, providers: Providers, chat: ChatModels, models_dir: Path
+) -> None:
+    async with (
+        serve_live(OPENAI, tmp_path, providers, chat, models_dir) as live,
+        connected(live.served.url, mode="text") as person,
+    ):
+        chat.limited["standard"] = replace(words("This answer takes a while."), pause_s=0.2)
+        await person.send("text_message", text=TYPED[0])
+        await person.until("response_chunk")
+        await start_call(person)
+        said = [("user", TYPED[0]), ("assistant", person.every("response")[-1]["text"].strip())]
+        await person.ask(NEXT)
+        assert live.told(NEXT) == said
