@@ -92,6 +92,11 @@ async def start_call(person: Person, **fields: Any) -> None:
     await person.until("state", state="listening")
 
 
+async def start_call_after_greeting(person: Person) -> None:
+    await person.send("start_voice")
+    await person.hear_answer()
+
+
 async def end_call(person: Person) -> None:
     await person.send("end_voice")
     await person.until("end_voice_session")
@@ -244,3 +249,39 @@ async def test_the_voice_model_knows_an_answer_that_was_written_while_it_was_con
         said = [("user", TYPED[0]), ("assistant", person.every("response")[-1]["text"].strip())]
         await person.ask(NEXT)
         assert live.told(NEXT) == said
+
+
+async def test_the_next_call_knows_what_was_typed_since_the_last_one(
+    tmp_path: Path, providers: Providers, chat: ChatModels, models_dir: Path
+) -> None:
+    async with (
+        serve_live(GEMINI, tmp_path, providers, chat, models_dir) as live,
+        connected(live.served.url, mode="text") as person,
+    ):
+        await start_call_after_greeting(person)
+        await person.ask(NEXT)
+        await end_call(person)
+        typed = await type_all(person)
+        await start_call(person)
+        await person.ask("what is 2 plus 3")
+        _, upstream = live.upstreams()
+        told = upstream.history + [("user", text) for text in upstream.asked[:-1]]
+        assert set(typed) <= set(told)
+
+
+async def test_a_call_that_follows_the_last_one_goes_on_with_its_upstream_session(
+    tmp_path: Path, providers: Providers, chat: ChatModels, models_dir: Path
+) -> None:
+    async with (
+        serve_live(GEMINI, tmp_path, providers, chat, models_dir) as live,
+        connected(live.served.url, mode="text") as person,
+    ):
+        await start_call_after_greeting(person)
+        await person.ask(NEXT)
+        await end_call(person)
+        await start_call(person)
+        assert "7 times 7" in await person.ask("what did I ask you before")
+        _, upstream = live.upstreams()
+        assert upstream.handle is not None
+        assert upstream.history == []
+        assert person.codes() == []
