@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import httpx2
 
@@ -79,7 +79,7 @@ class Person(Caller):
 
     @property
     def last_n(self) -> int:
-        return max(each["n"] for each in self.received)
+        return max(int(each["n"]) for each in self.received)
 
     def codes(self) -> list[str]:
         """The codes of the notices so far."""
@@ -101,9 +101,10 @@ async def serve(
     voice: Mapping[str, str] | None = None,
     text: Mapping[str, str] | None = None,
     models_dir: Path | None = None,
-    **continuity: Any,
+    summarize: Literal["always", "auto"] = "always",
+    summary_model: str = "",
 ) -> AsyncIterator[Served]:
-    """Runs a server inside this process. `voice` and `text` are its ladders; `continuity` are settings."""
+    """Runs a server inside this process. `voice` and `text` are its ladders."""
     voice, text = voice or {}, text or {"2": "builtin"}
     settings = Settings(
         project_dir=folder,
@@ -111,7 +112,7 @@ async def serve(
         shared_models_dir=models_dir,
         model=Model(text=text["2"], voice=voice.get("3", "none"), local_first=False),
         ladder=Ladder.model_validate({"voice": dict(voice), "text": dict(text)}),
-        continuity=Continuity(**continuity),
+        continuity=Continuity(summarize=summarize, summary_model=summary_model),
     )
     interval_s = sys.getswitchinterval()
     url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -122,7 +123,8 @@ async def serve(
         )
     )
     try:
-        await asyncio.wait([running, url], return_when=asyncio.FIRST_COMPLETED)
+        first: list[asyncio.Future[Any]] = [running, url]
+        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             running.result()
         yield Served(await url, stop.set)
@@ -168,7 +170,7 @@ def spoken(messages: Sequence[Message]) -> list[Said]:
 
 @asynccontextmanager
 async def call_at_level_2(
-    folder: Path, providers: Providers, chat: ChatModels, *, summarize: str, **hello: Any
+    folder: Path, providers: Providers, chat: ChatModels, *, summarize: Literal["always", "auto"], **hello: Any
 ) -> AsyncIterator[tuple[Served, Person]]:
     """A person in a call. The best model is rate-limited from the start, so the call is at level 2."""
     providers.gemini.arm("connect", TOO_MANY)

@@ -105,9 +105,8 @@ async def test_always_summarize_transcript_on_fallback_tts(tmp_path: Path, chat:
     And the summarized transcript is injected as context into the new session
     And the full text transcript remains visible in the chat interface.
     """
-    continuity = {"summarize": "always", "summary_model": chat.name("summary")}
     async with (
-        serve(tmp_path, text=text_ladder(chat), **continuity) as served,
+        serve(tmp_path, text=text_ladder(chat), summarize="always", summary_model=chat.name("summary")) as served,
         connected(served.url, mode="text") as person,
     ):
         said = await ask_all(person)
@@ -208,9 +207,8 @@ async def test_tts_session_handles_energy_fallback(tmp_path: Path, chat: ChatMod
     And the text transcript is summarized and re-injected
     And the full conversation remains visible in the chat interface.
     """
-    continuity = {"summarize": "always", "summary_model": chat.name("summary")}
     async with (
-        serve(tmp_path, text=text_ladder(chat), **continuity) as served,
+        serve(tmp_path, text=text_ladder(chat), summarize="always", summary_model=chat.name("summary")) as served,
         connected(served.url, mode="text") as person,
     ):
         said = await ask_all(person)

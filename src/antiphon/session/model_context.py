@@ -13,6 +13,7 @@ from antiphon.session.tool_runner import ToolRunner
 from antiphon.session.transcript_writer import TranscriptWriter
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
+from antiphon.transcript import UserMessage
 
 
 class SessionContext:
@@ -30,7 +31,9 @@ class SessionContext:
         client: ClientMessages,
         application: Callable[[], ClientApplication],
         state: Callable[[], SessionState],
+        answers_last: Callable[[], bool],
     ) -> None:
+        """`answers_last`: whether a call begins with the answer to the last message, if that is the user's."""
         self._planner = planner
         self._composer = composer
         self._writer = writer
@@ -40,21 +43,21 @@ class SessionContext:
         self._client = client
         self._application = application
         self._state = state
+        self._answers_last = answers_last
 
     async def plan(self, profile: LiveProfile, *, is_fallback: bool, uses_call_summary: bool) -> Carried:
         return await self._planner.plan(
             self._writer.transcript,
             profile,
             is_fallback=is_fallback,
-            before_turn=self._state().unanswered,
+            before_turn=self._asked(),
             call_summary=await self._calls.latest_summary() if uses_call_summary else "",
         )
 
     def describe(self, profile: LiveProfile, mode: Mode, carried: Carried, note: str) -> LiveContext:
         snapshot, transcript = self._tools.snapshot, self._writer.transcript
         view = transcript.since(carried.first_turn) if carried.first_turn is not None else transcript
-        # The turn under way is given to the model by itself.
-        history = view.before(self._state().unanswered)
+        history = view.before(self._asked())
         notes = [*(self._client.notes or ()), note, summary_note(carried.summary)]
         if profile.keeps_context and history:
             notes.insert(0, HISTORY_NOTE)
@@ -76,3 +79,10 @@ class SessionContext:
             allows_local=not self._application().instructions.strip(),
             summary=carried.summary,
         )
+
+    def _asked(self) -> str | None:
+        """Returns the turn that the model is given by itself: the one under way, or one that text left unanswered."""
+        last = self._writer.transcript.entries[-1:]
+        if self._answers_last() and last and isinstance(last[0].message, UserMessage):
+            return last[0].turn
+        return self._state().unanswered

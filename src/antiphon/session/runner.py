@@ -124,6 +124,7 @@ class Runner:
             client=self._client,
             application=lambda: self.application,
             state=lambda: self.state,
+            answers_last=lambda: self.voice.answers_last,
         )
         self.models = SessionModels(models, context, self.post, partial(tell_energy, outbox, tools.id))
         self.microphone = Microphone(self.models, lambda: self.state)

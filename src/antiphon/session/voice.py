@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from antiphon.continuity.connection import ConnectionState
+from antiphon.continuity.model import ContinuousModel
 from antiphon.models.base import ModelError
 from antiphon.protocol import client_messages as c
 from antiphon.protocol.server_messages import EndVoiceSession, Notice, NoticeKind
@@ -69,6 +70,12 @@ class Voice:
     def is_starting(self) -> bool:
         return self._wanted is not None or self._reopening is not None
 
+    @property
+    def answers_last(self) -> bool:
+        """Whether the call that is about to start begins with the last message of the conversation."""
+        wanted = self._wanted
+        return wanted is not None and wanted.answers_last and not (wanted.pending_request or wanted.greeting)
+
     async def start(self, wanted: VoiceStart) -> None:
         """The session listens as soon as a model does. While it is being connected, everything else goes on."""
         state = self._state()
@@ -80,21 +87,19 @@ class Voice:
         self._wanted = wanted
         if self._models.connection is None or state.mode is Mode.TEXT:
             self._models.begin_anew(Mode.VOICE)
-        try:
-            if state.mode is Mode.VOICE:
-                self._models.connect(Mode.VOICE)
-            else:
-                self._models.prepare(Mode.VOICE)
-        except ModelError as error:
-            await self.fail(error)
-            return
         await self.start_if_ready()
 
     async def start_if_ready(self) -> None:
         """Begins the call that is wanted, if its model is open and no turn is under way."""
         wanted, state = self._wanted, self._state()
-        connection = self._models.connection if state.mode is Mode.VOICE else self._models.successor
-        if wanted is None or state.phase in BUSY or connection is None or not connection.was_opened:
+        if wanted is None:
+            return
+        try:
+            connection = self._connect()
+        except ModelError as error:
+            await self.fail(error)
+            return
+        if state.phase in BUSY or connection is None or not connection.was_opened:
             return
         self._wanted = None
         if state.mode is Mode.TEXT:
@@ -110,6 +115,17 @@ class Voice:
             await self._answer_last()
         # Through the mailbox: if an effect has led here, the session listens only after the other effects.
         self._post(self._open_microphone)
+
+    def _connect(self) -> ContinuousModel | None:
+        """Returns the model of the call that is wanted, which may still be connecting; None if it has to wait."""
+        state, profile = self._state(), self._models.profile_of(Mode.VOICE)
+        if state.mode is Mode.VOICE:
+            return self._models.connect(Mode.VOICE)
+        if state.phase in BUSY and profile is not None and profile.keeps_context:
+            # It is given the conversation when it is connected, and the answer in text is not there yet.
+            return None
+        self._models.prepare(Mode.VOICE)
+        return self._models.successor
 
     async def say(self, text: str) -> None:
         """The session says something by itself."""
