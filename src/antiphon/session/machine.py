@@ -308,8 +308,9 @@ def _speak(state: SessionState, turn: Turn, event: OutputAudio, now_ms: int) -> 
     since_ms = turn.playing_since_ms(now_ms)
     effects: list[Effect] = [_tell(Phase.SPEAKING)] if first else []
     words, heard = tuple(event.text.split()), turn.heard_before
-    if heard[: len(words)] == words and heard and (words or turn.pieces):
-        # The client has this piece from an earlier process. A piece without words belongs to those around it.
+    if heard[: len(words)] == words and heard and (words or turn.pieces or _begins_with(turn.text, heard[0])):
+        # The client has this piece from an earlier process. A piece without words belongs to those around it, and the
+        # first one to the word of which it is the beginning.
         turn = replace(turn, heard_before=heard[len(words) :])
         since_ms -= ms
     elif heard and words[: len(heard)] == heard:
@@ -328,6 +329,12 @@ def _speak(state: SessionState, turn: Turn, event: OutputAudio, now_ms: int) -> 
     if turn.complete:
         effects.append(SetTimer(spoken.deadline_ms))
     return state.at(Phase.SPEAKING).with_turn(spoken), effects
+
+
+def _begins_with(text: str, word: str) -> bool:
+    """Whether this is the first word of the text, of which perhaps only a part has come."""
+    first = next(iter(text.split()), "")
+    return bool(first) and (first == word or (text.lstrip() == first and word.startswith(first)))
 
 
 def _after(piece: OutputAudio, heard: int, words: int) -> OutputAudio:

@@ -263,6 +263,23 @@ def test_pieces_of_a_regenerated_answer_may_have_other_lengths_or_no_words(liste
     assert listening.do(spoken(b"\1\0", 400, "is now noon. Well.")) == [rest]
 
 
+@pytest.mark.parametrize("text", ["It is noon.", "It ", "I"])
+def test_the_first_piece_of_a_regenerated_answer_may_end_before_its_first_word(listening: Talk, text: str) -> None:
+    listening.do(e.TurnRestored("r7", "what time is it", heard=("It", "is"), last_seq=4), said(text))
+    assert listening.do(spoken(b"\2\0", 100, "")) == [tell(SPEAKING)]
+    assert listening.do(spoken(b"\0\0", 400, "It is ")) == []
+    assert listening.do(spoken(b"\1\0", 400, "noon. ")) == [SendAudio(1, 5, speech(b"\1\0", 400), "noon. ")]
+
+
+@pytest.mark.parametrize("text", ["", "Noon.", "Item one."])
+def test_a_first_piece_without_words_is_heard_unless_the_text_repeats_what_was_heard(
+    listening: Talk, text: str
+) -> None:
+    listening.do(e.TurnRestored("r7", "what time is it", heard=("It", "is"), last_seq=4), said(text))
+    first = SendAudio(1, 0, speech(b"\2\0", 100), "")
+    assert listening.do(spoken(b"\2\0", 100, "")) == [tell(SPEAKING), first]
+
+
 def test_a_regenerated_answer_that_differs_is_heard_from_the_start(listening: Talk) -> None:
     listening.do(e.TurnRestored("r7", "what time is it", heard=("It", "is"), last_seq=4), said("Noon."))
     assert listening.do(spoken(b"\0\0", 400, "Noon. ")) == [

@@ -16,6 +16,7 @@ from antiphon.models.live import (
     TurnStarted,
 )
 from antiphon.models.providers.gemini_content import ANSWER_NOW, note_result
+from antiphon.models.providers.gemini_live import NOTE_S
 from antiphon.tools.call import ToolCall
 from tests.fakes.gemini_talk import (
     COMPLETE,
@@ -189,7 +190,7 @@ async def test_a_late_result_of_a_cancelled_call_is_a_note() -> None:
         await ask(talk, "function-call-1")
         await talk.says({"toolCallCancellation": {"ids": ["function-call-1"]}}, INTERRUPTED, COMPLETE)
         talk.model.send_tool_results("t", [result("function-call-1")])
-        assert await talk.sent() == [turn_of(note(), complete=False)]
+        assert await talk.sent(2 * NOTE_S) == [turn_of(note(), complete=False)]
 
 
 async def test_a_late_result_goes_with_the_next_text_otherwise() -> None:
