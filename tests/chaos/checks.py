@@ -9,11 +9,13 @@ from antiphon.protocol import server_messages as s
 from antiphon.storage.conversations import StoredTurn
 from tests.chaos.assistant import BOOK, ORDER, own_words
 from tests.chaos.person import Person
+from tests.chaos.plan import Fault
 from tests.chaos.sound import words_of
+from tests.chaos.text_faults import TextFault, TextFaultKind
 from tests.chaos.world import CountedTool
 
 if TYPE_CHECKING:
-    from tests.chaos.conversation import Story
+    from tests.chaos.conversation import Story, TurnRecord
 
 GREETING: Final = ("what can i do for you", "how can i help you")
 MAX_REPEATED: Final = 1
@@ -70,6 +72,13 @@ def check_energy(story: "Story", person: Person) -> None:
         is_limit = isinstance(each, s.Energy) and each.reason is s.EnergyReason.RATE_LIMIT_EXCEEDED
         if isinstance(each, s.Energy) and is_limit and each.level != max(0, each.previous - 1):
             story.problems.append(f"energy: {each.mode} went from {each.previous} to {each.level}")
+
+
+def check_rate_limit(story: "Story", turn: "TurnRecord", faults: Sequence[Fault]) -> None:
+    """If the text model is limited, another one answers, and the user is told of no error."""
+    is_limit = [isinstance(each, TextFault) and each.kind is TextFaultKind.RATE_LIMIT for each in faults]
+    if faults and all(is_limit) and turn.outcome.startswith("error"):
+        story.problems.append(f"limited: {turn.text!r} ended as {turn.outcome!r} after a rate limit")
 
 
 def check_recall(story: "Story", answer: str, mode: c.Mode) -> None:

@@ -15,8 +15,19 @@ from antiphon.protocol import server_messages as s
 from tests.chaos import checks
 from tests.chaos.assistant import RECALL
 from tests.chaos.person import Person
-from tests.chaos.plan import Armed, BargeIn, ClientDrop, Fault, PlannedTurn, Request, Timed, make_plan
+from tests.chaos.plan import (
+    Armed,
+    BargeIn,
+    ClientDrop,
+    Fault,
+    PlannedTurn,
+    Renewal,
+    Request,
+    Timed,
+    make_plan,
+)
 from tests.chaos.sound import words_of
+from tests.chaos.text_faults import TextFault
 from tests.chaos.world import World, open_world
 from tests.fakes.memory_network import MemoryLoop
 
@@ -42,7 +53,6 @@ class TurnRecord:
     """How many messages the person had been sent before."""
     is_acknowledged: bool = False
     outcome: str = ""
-    faults: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -115,6 +125,9 @@ class _Conversation:
         await asyncio.gather(*under_way)
         for provider in self._world.providers.values():
             provider.faults.clear()
+        self._world.text_faults.armed.clear()
+        if not self._unfinished:
+            checks.check_rate_limit(self._story, record, turn.faults)
         if record.outcome:
             for each in (*self._unfinished, record):
                 each.outcome = each.outcome or self._outcome(each) or self._unanswered(each)
@@ -248,12 +261,21 @@ class _Conversation:
                     yield self._perform_later(fault)
                 case ClientDrop():
                     yield self._drop_client(fault)
+                case TextFault():
+                    self._world.text_faults.armed.append(fault)
+                case Renewal():
+                    yield self._renew(fault)
 
     async def _perform_later(self, fault: Timed) -> None:
         await asyncio.sleep(fault.after_s)
         for provider in self._world.providers.values():
             if type(fault.action) in provider.known:
                 await provider.perform(fault.action)
+
+    async def _renew(self, fault: Renewal) -> None:
+        await asyncio.sleep(fault.after_s)
+        if self._person.renew_model():
+            self._count("renewal")
 
     async def _drop_client(self, fault: ClientDrop) -> None:
         await asyncio.sleep(fault.after_s)
@@ -308,6 +330,7 @@ class _Conversation:
     async def _check(self) -> None:
         assert self._person.session is not None
         stored = await self._world.database.conversations.turns(self._person.session.conversation_id)
+        self._story.faults += self._world.text_faults.happened
         for name, provider in self._world.providers.items():
             for entry in provider.log.since():
                 if entry["event"] == "fault":

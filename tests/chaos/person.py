@@ -134,6 +134,13 @@ class Person:
         self._active.runner.post(message)
         return True
 
+    def renew_model(self) -> bool:
+        """Asks for a new session of the model. Returns whether there was a connection."""
+        if self._active is None:
+            return False
+        self._active.runner.post(self._active.runner.renew_model)
+        return True
+
     async def speak(self, text: str) -> None:
         """Speaks, and is silent then for as long as it takes to be understood."""
         size = 2 * MICROPHONE_HZ * FRAME_MS // 1_000

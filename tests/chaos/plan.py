@@ -10,6 +10,7 @@ from antiphon.sim import actions
 from antiphon.sim.actions import Action
 from antiphon.sim.script import Occasion, Trigger
 from tests.chaos.assistant import TOPICS
+from tests.chaos.text_faults import TextFault, TextFaultKind
 
 MIN_TURNS: Final = 5
 MAX_TURNS: Final = 8
@@ -76,7 +77,14 @@ class ClientDrop:
     to_other_process: bool
 
 
-Fault = Armed | Timed | ClientDrop
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """The user asks for a new session of the model, with the same context."""
+
+    after_s: float
+
+
+Fault = Armed | Timed | ClientDrop | TextFault | Renewal
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +123,7 @@ def make_plan(random: Random) -> list[PlannedTurn]:
 
 def _plan_turn(random: Random, topic: str, mode: str | None, *, is_voice: bool) -> PlannedTurn:
     request = random.choices(list(Request), (45, 15, 28, 12))[0]
-    count = random.choices((0, 1, 2), (10, 60, 30))[0] if is_voice else random.choices((0, 1), (50, 50))[0]
+    count = random.choices((0, 1, 2), (10, 60, 30))[0] if is_voice else random.choices((0, 1), (30, 70))[0]
     return PlannedTurn(
         request=request,
         topic=topic,
@@ -130,9 +138,8 @@ def _plan_turn(random: Random, topic: str, mode: str | None, *, is_voice: bool) 
 
 
 def _pick_fault(random: Random, request: Request, *, is_voice: bool) -> Sequence[Fault]:
-    if not is_voice:
-        return [_drop_client(random)]
-    make = random.choices(list(_FAULTS), list(_FAULTS.values()))[0]
+    faults = _FAULTS if is_voice else _TEXT_FAULTS
+    make = random.choices(list(faults), list(faults.values()))[0]
     return make(random, request)
 
 
@@ -162,6 +169,11 @@ def _broken(random: Random) -> Action:
 def _drop_client(random: Random) -> ClientDrop:
     away_s = random.choices((0.1, 1.0, 4.0, 20.0, 130.0), (30, 30, 20, 12, 8))[0]
     return ClientDrop(round(random.uniform(0.0, 5.0), 2), away_s, to_other_process=random.random() < 0.35)
+
+
+def _fail_text(random: Random) -> TextFault:
+    kind = random.choices(list(TextFaultKind), (40, 20, 40))[0]
+    return TextFault(kind, after_events=random.randint(0, 12), retry_after_s=random.choice((None, 2, 30)))
 
 
 def _reconnects(random: Random, request: Request, *others: Fault) -> Sequence[Fault]:
@@ -221,5 +233,14 @@ _FAULTS: Final[Mapping[Callable[[Random, Request], Sequence[Fault]], int]] = {
     lambda random, request: _reconnects(random, request, Armed(Trigger(Occasion.RESUMED), actions.Greet())): 4,
     lambda random, request: _reconnects(random, request, Armed(Trigger(Occasion.RESUMED), actions.Replay())): 4,
     lambda random, request: [_drop_client(random)]: 18,
+    lambda random, request: [Renewal(round(random.uniform(0.0, 5.0), 2))]: 4,
 }
 """The faults of a call, and how often each is chosen."""
+
+_TEXT_FAULTS: Final[Mapping[Callable[[Random, Request], Sequence[Fault]], int]] = {
+    lambda random, request: [_drop_client(random)]: 50,
+    lambda random, request: [_fail_text(random)]: 35,
+    lambda random, request: [_drop_client(random), _fail_text(random)]: 10,
+    lambda random, request: [Renewal(round(random.uniform(0.0, 2.0), 2))]: 5,
+}
+"""The faults of a typed conversation."""

@@ -18,6 +18,7 @@ from antiphon.tools.tool import Tool
 from tests.chaos.assistant import BOOK, LOOK_UP, ORDER, ChaosAssistant
 from tests.chaos.providers import SimulatedProvider, gemini_provider, gemini_rung, openai_provider, openai_rung
 from tests.chaos.sound import Tones, cascade_factory
+from tests.chaos.text_faults import FaultyText, TextFaults
 from tests.fakes.calls import Server
 from tests.fakes.gates import make_action, make_retrieval
 
@@ -45,12 +46,13 @@ class World:
     database: MemoryDatabase
     processes: tuple[Server, Server]
     providers: dict[str, SimulatedProvider]
+    text_faults: TextFaults
     tools: dict[str, CountedTool]
 
 
 @asynccontextmanager
 async def open_world() -> AsyncIterator[World]:
-    tones, database = Tones(), MemoryDatabase()
+    tones, database, text_faults = Tones(), MemoryDatabase(), TextFaults()
     counted = {name: CountedTool() for name in (BOOK, ORDER, LOOK_UP)}
     providers = {"gemini": gemini_provider(tones), "openai": openai_provider(tones)}
     for provider in providers.values():
@@ -58,11 +60,18 @@ async def open_world() -> AsyncIterator[World]:
 
     def open_process(owner: str) -> Server:
         process = Server(*_make_tools(counted), models={}, database=database, owner=owner, synthesize=_speak(tones))
-        for mode, factories in _make_ladders(tones).items():
+        for mode, factories in _make_ladders(tones, text_faults).items():
             process.use(mode, *factories)
         return process
 
-    world = World(tones, database, (open_process("one"), open_process("two")), providers, counted)
+    world = World(
+        tones=tones,
+        database=database,
+        processes=(open_process("one"), open_process("two")),
+        providers=providers,
+        text_faults=text_faults,
+        tools=counted,
+    )
     try:
         yield world
     finally:
@@ -80,11 +89,11 @@ def _make_tools(counted: dict[str, CountedTool]) -> list[Tool]:
     ]
 
 
-def _make_ladders(tones: Tones) -> dict[Mode, tuple[ModelFactory, ...]]:
+def _make_ladders(tones: Tones, text_faults: TextFaults) -> dict[Mode, tuple[ModelFactory, ...]]:
     """The models of each mode, the best one first. The last ones are local."""
     local = ChaosAssistant("local")
     return {
-        Mode.TEXT: (text_factory(ChaosAssistant("text")), text_factory(local)),
+        Mode.TEXT: (text_factory(FaultyText(ChaosAssistant("text"), text_faults)), text_factory(local)),
         Mode.VOICE: (gemini_rung(), openai_rung(), cascade_factory(tones, local)),
     }
 
