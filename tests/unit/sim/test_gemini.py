@@ -284,6 +284,19 @@ async def test_a_cancelled_call_is_settled_and_its_answer_is_not_heard() -> None
     assert sum("toolResponse" in each for each in endpoint.received) == 1
 
 
+async def test_a_call_without_an_id_is_not_cancelled() -> None:
+    simulated, _ = simulate_gemini(
+        "faults: [{when: {server_message: tool_call}, do: tool_call_without_id},"
+        " {when: {server_message: tool_call}, do: cancel_tool_call}]"
+    )
+    async with simulated.gemini() as client:
+        client.say(text("call"))
+        assert await client.heard() == {"toolCall": {"functionCalls": [{"name": "get_current_time", "args": {}}]}}
+        client.say(responds(id="an id of the client's own"))
+        heard = await client.heard_until("turnComplete")
+    assert not any("toolCallCancellation" in each for each in heard)
+
+
 async def test_speech_and_a_call_come_in_one_message() -> None:
     simulated, _ = simulate_gemini("faults: [{when: connect, do: {speech_and_tool_call: {text: Wait.}}}]")
     async with simulated.gemini() as client:

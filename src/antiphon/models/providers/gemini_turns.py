@@ -304,8 +304,7 @@ class ServerTurns:
         is_uncertain = False
         while self._order and not self._is_current(self._order[0]) and self._is_over(self._order[0]):
             is_uncertain = self._order.popleft().progress is not Progress.CUT
-        if self._order and self._order[0].progress is Progress.WAITING and self.speech.has_words:
-            # While a tool runs, the model answers something else that the user said meanwhile.
+        if self._order and self._is_followed(self._order[0]):
             self._order.popleft()
             self._hear()
         elif not self._order:
@@ -320,6 +319,12 @@ class ServerTurns:
         first.follows_uncertain = first.follows_uncertain or is_uncertain
         self._stop_timer()
         return first
+
+    def _is_followed(self, first: ServerTurn) -> bool:
+        """Whether the model answers something that the user said later: while a tool runs, or after the whole answer,
+        whose completion did not come."""
+        is_past = first.progress is Progress.WAITING or first.answer.is_generated
+        return is_past and self.speech.has_words
 
     def _is_current(self, each: ServerTurn) -> bool:
         """Whether what comes for this turn is passed on."""

@@ -62,6 +62,7 @@ MAX_REMEMBERED: Final = 64
 """How many turns and results are remembered, to ignore what comes twice."""
 SPOKEN_CHARS_PER_S: Final = 16.0
 """About how fast speech is. A provider may send the words of an answer long before their audio."""
+SENTENCE_ENDS: Final = ".!?…:"
 REST_MS: Final = 20
 """The silence that carries words of which no audio is left."""
 
@@ -175,6 +176,8 @@ class Answer:
     open_calls: list[ToolCall] = field(default_factory=list)
     """Calls whose results have not come yet."""
     call_messages: int = 0
+    is_after_calls: bool = False
+    """Whether nothing was said since the last calls."""
     measure: AnswerText = field(default_factory=AnswerText)
     repairer: StreamRepairer = field(default_factory=StreamRepairer)
     unvoiced: str = ""
@@ -306,6 +309,11 @@ class Turns:
         if answer is not self.answer:
             return
         text = answer.repairer.push(text) + (answer.repairer.finish() if is_last else "")
+        if text and answer.is_after_calls:
+            answer.is_after_calls = False
+            # It begins another message. Not all providers separate it from the words before the calls.
+            if answer.said and answer.said[-1] in SENTENCE_ENDS and not text[0].isspace():
+                text = f" {text}"
         try:
             answer.measure.add(text)
         except LimitExceeded as error:
@@ -344,6 +352,7 @@ class Turns:
             self.fail(answer, explain_limit(self._name, error))
             return
         answer.open_calls += checked
+        answer.is_after_calls = True
         self.watch()
         self._emit(ToolCalls(answer.turn, tuple(checked)))
 

@@ -272,8 +272,8 @@ class GeminiConversation:
                 return ({**message, "toolCall": {"functionCalls": bare}},)
             case SpeechAndToolCall(text=text):
                 return ({**_speech(text), **message},)
-            case CancelToolCall():
-                self._cancelled = [str(call.get("id")) for call in calls]
+            case CancelToolCall() if all(call.get("id") for call in calls):
+                self._cancelled = [str(call["id"]) for call in calls]
                 return (message, {"toolCallCancellation": {"ids": self._cancelled}})
         return None
 

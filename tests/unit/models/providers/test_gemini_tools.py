@@ -78,6 +78,17 @@ async def test_results_name_the_ids_of_their_calls(name: str, fields: dict[str, 
         assert talk.events[-2:] == [GenerationComplete("t"), TurnComplete("t")]
 
 
+@pytest.mark.parametrize("words", ["It is noon.", " It is noon."])
+async def test_words_after_a_call_are_separated_from_those_before_it(words: str) -> None:
+    async with talking() as talk:
+        talk.model.respond("t", "What time is it?")
+        await talk.says(speaks("Let me see."), calls("function-call-1"))
+        talk.model.send_tool_results("t", [result("function-call-1")])
+        await talk.says(speaks(words))
+        said = "".join(each.text for each in talk.events if isinstance(each, OutputText))
+        assert said == "Let me see. It is noon."
+
+
 async def test_a_failed_call_is_told_as_an_error() -> None:
     async with talking(GEMINI_31) as talk:
         await ask(talk, "function-call-1")

@@ -24,6 +24,7 @@ from tests.fakes.gemini_talk import (
     GENERATED,
     INTERRUPTED,
     PCM,
+    calls,
     content,
     hears,
     speaks,
@@ -128,6 +129,17 @@ async def test_an_answer_that_is_interrupted_later_is_the_one_that_was_begun() -
         await asyncio.sleep(3)
         await talk.says(INTERRUPTED)
         assert talk.events[-2:] == [Interrupted("u"), TurnComplete("u")]
+
+
+async def test_speech_after_a_whole_answer_is_answered_even_if_the_turn_was_not_completed() -> None:
+    async with talking() as talk:
+        talk.model.respond("t", "hello")
+        await talk.says(speaks("Once upon a time."), GENERATED)
+        await asyncio.sleep(1.0)
+        assert talk.take()[-1] == GenerationComplete("t")
+        await talk.says(hears("What time is it?"), calls("function-call-1"))
+        assert talk.kinds == ["InputTranscript", "TurnComplete", "TurnStarted", "ToolCalls"]
+        assert talk.events[1] == TurnComplete("t")
 
 
 async def test_speech_after_an_answer_that_never_began_is_answered() -> None:
