@@ -131,6 +131,8 @@ class _Conversation:
         if record.outcome:
             for each in (*self._unfinished, record):
                 each.outcome = each.outcome or self._outcome(each) or self._unanswered(each)
+                if self._was_given_up(each):
+                    each.outcome, each.is_acknowledged = "given up", False
                 self._note(f"{each.topic}: {each.outcome}")
             self._unfinished = []
 
@@ -199,6 +201,15 @@ class _Conversation:
         if is_cut or has_hung_up:
             return "interrupted"
         return "cancelled" if self._was_cancelled(record) else "silent"
+
+    def _was_given_up(self, record: TurnRecord) -> bool:
+        """Whether the user has interrupted or hung up while it waited in the queue, and was told that it is gone."""
+        person = self._person
+        told = person.received[record.since :]
+        has_waited = any(isinstance(each, s.Queued) and record.text in _texts(each) for each in told)
+        was_begun = any(isinstance(each, s.Transcript) and each.text == record.text for each in told)
+        has_stopped = any(at_s >= record.asked_s for at_s in person.stopped_s)
+        return has_waited and not was_begun and has_stopped and record.text not in [each.text for each in person.queue]
 
     def _was_cancelled(self, record: TurnRecord) -> bool:
         """Whether a provider has cancelled its call, and therefore owes no answer."""
@@ -350,6 +361,10 @@ class _Conversation:
 
     def _note(self, what: str) -> None:
         self._story.trace.append(f"{self._story.number} {asyncio.get_running_loop().time():.3f} {what}")
+
+
+def _texts(queued: s.Queued) -> list[str]:
+    return [each.text for each in queued.messages]
 
 
 def _name(action: str, settings: dict[str, Any]) -> str:

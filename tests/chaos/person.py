@@ -60,6 +60,8 @@ class Person:
         self.state = s.State.IDLE
         self.mode = c.Mode.TEXT
         self.queue: tuple[s.QueuedText, ...] = ()
+        self.stopped_s: list[float] = []
+        """When the person has interrupted an answer with the button, or hung up."""
         self.last_n = 0
         self._seen: set[int] = set()
         self.server: Server | None = None
@@ -130,6 +132,8 @@ class Person:
         """Returns whether there was a connection."""
         if self._active is None:
             return False
+        if isinstance(message, c.Interrupt | c.EndVoice):
+            self.stopped_s.append(asyncio.get_running_loop().time())
         self._active.settle_handle()
         self._active.runner.post(message)
         return True
