@@ -11,11 +11,14 @@ from antiphon.models.live import (
     Closed,
     CloseKind,
     GoAway,
+    ToolAnswer,
     TurnStarted,
     UpstreamError,
 )
+from antiphon.tools.call import ToolCall
 from tests.fakes.continuous import BEGUN, HELLO, HISTORY, LONG, RESUMING, Provider, ask, ends, talking
 from tests.fakes.scripted_live import (
+    Call,
     GoAwayIn,
     HangUp,
     Hear,
@@ -169,3 +172,18 @@ async def test_a_turn_that_begins_while_the_successor_is_connected_is_not_lost()
         assert provider.made[1].closed
         await ask(talk, "t2", "ho", seconds=3)
         assert provider.last.texts == ["ho"]
+
+
+async def test_a_tool_that_outlasts_its_connection_gives_its_result_to_the_next() -> None:
+    call = ToolCall("call_0123456789", "set_light", {"on": True})
+    first = [Pause(0), Resumable("h1"), GoAwayIn(1_000), Call(call.name, call.args, call.id)]
+    provider = Provider(first, [Say("Done.")], profile=RESUMING)
+    async with talking(provider) as talk:
+        await ask(talk, text="light", seconds=3)
+        assert len(provider.made) == 2
+        assert provider.last.texts == []
+        talk.model.send_tool_results("t1", [ToolAnswer(call, {"ok": True}, "Done.")])
+        await asyncio.sleep(5)
+        assert provider.last.texts == ["light"]
+        assert [answer.call for answer in provider.last.results] == [call]
+        assert (talk.text("t1"), ends(talk, "t1")) == ("Done.", (1, 0))
