@@ -20,7 +20,9 @@ from bench.speech.words import normalize
 GAP_S: Final = 0.2
 """A shorter pause within an answer is not counted: the loudspeaker's buffer would hide it."""
 WHOLE: Final = 0.8
-"""The share of the answer's words that must be heard, besides its last word. Our recogniser mishears a few."""
+"""The share of the answer's letters that must be heard, besides its last word. Our recogniser mishears a few words."""
+LETTERS: Final = 4
+"""Fewer equal letters in a row may be chance."""
 RUN: Final = 3
 """So many words in a row are a part of the answer. If they are heard twice, it was repeated."""
 SILENCE_MS: Final = 250
@@ -95,9 +97,8 @@ async def read_back(recognizer: MoonshineRecognizer, heard: Heard) -> str:
 def _judge_turn(step: Step, heard: Heard, text: str, orders: int) -> Verdict:
     wanted, found = normalize(step.answer), normalize(text)
     blocks = SequenceMatcher(None, wanted, found, autojunk=False).get_matching_blocks()
-    share = sum(block.size for block in blocks) / len(wanted)
     after = [piece for piece in heard.pieces if piece.ends_s > 0.0]
-    is_whole = share >= WHOLE and wanted[-1] in found
+    is_whole = _share_of_letters(wanted, found) >= WHOLE and wanted[-1] in found
     outcome = "whole" if is_whole else "cut" if any(block.size >= RUN for block in blocks) else "lost"
     first_s = max(0.0, after[0].at_s) if after else None
     pauses_s = [max(0.0, piece.at_s - before.ends_s) for before, piece in pairwise(after)]
@@ -115,6 +116,13 @@ def _judge_turn(step: Step, heard: Heard, text: str, orders: int) -> Verdict:
         greeted=_contains(found, normalize(GREETING)),
         orders=orders,
     )
+
+
+def _share_of_letters(wanted: Sequence[str], found: Sequence[str]) -> float:
+    """Compares letters, since our recogniser may hear "Francis" for "France is"."""
+    letters = "".join(wanted)
+    blocks = SequenceMatcher(None, letters, "".join(found), autojunk=False).get_matching_blocks()
+    return sum(block.size for block in blocks if block.size >= LETTERS) / len(letters)
 
 
 def _repeats(words: Sequence[str]) -> bool:

@@ -99,6 +99,8 @@ STEPS: Final = (
         "The capital of Italy is Rome.",
         [now(go_away={"seconds_left": 5, "then": "silence"})],
     ),
+    # Pipecat gives up after three closes, unless a connection has lasted for ten seconds in between.
+    Step("no fault", "What is the capital of Germany?", "The capital of Germany is Berlin."),
     Step("closed (1011) in mid-answer", "Tell me about old bridges.", BRIDGES, [{"when": MID_ANSWER, "do": CLOSE}]),
     Step(
         "closed while the tool runs",

@@ -37,6 +37,7 @@ class TurnRecord:
     text: str
     topic: str
     is_spoken: bool = False
+    asked_s: float = 0.0
     since: int = 0
     """How many messages the person had been sent before."""
     is_acknowledged: bool = False
@@ -97,7 +98,8 @@ class _Conversation:
         await self._rest()
         if turn.mode is not None:
             await self._change_mode(turn.mode)
-        record = TurnRecord(turn.text, turn.topic, since=len(self._person.received))
+        now_s = asyncio.get_running_loop().time()
+        record = TurnRecord(turn.text, turn.topic, asked_s=now_s, since=len(self._person.received))
         self._story.turns.append(record)
         self._note(f"{turn.request} {turn.topic} in {self._person.mode}")
         under_way = [asyncio.create_task(work) for work in self._arm(turn.faults)]
@@ -155,8 +157,7 @@ class _Conversation:
     async def _await_outcome(self, record: TurnRecord, limit_s: float) -> None:
         """Waits until the turn is over, one way or the other."""
         person, loop = self._person, asyncio.get_running_loop()
-        began_s = loop.time()
-        deadline_s = began_s + limit_s
+        deadline_s = loop.time() + limit_s
         while loop.time() < deadline_s:
             await person.wait_for(
                 lambda: person.is_connected and person.rests and self._outcome(record) is not None,
@@ -171,7 +172,7 @@ class _Conversation:
                 if not record.is_acknowledged:
                     record.outcome = "unheard"
                     return
-                record.outcome = "cancelled" if self._was_cancelled(began_s) else "silent"
+                record.outcome = "cancelled" if self._was_cancelled(record) else "silent"
                 return
         record.outcome = "stuck"
         told = [type(each).__name__ for each in person.received[record.since :]][-6:]
@@ -182,12 +183,14 @@ class _Conversation:
         told = self._person.received[record.since :]
         is_cut = any(isinstance(each, s.StateChanged) and each.state is s.State.INTERRUPTED for each in told)
         has_hung_up = any(isinstance(each, s.EndVoiceSession) and each.reason == "user_request" for each in told)
-        return "interrupted" if is_cut or has_hung_up else "silent"
+        if is_cut or has_hung_up:
+            return "interrupted"
+        return "cancelled" if self._was_cancelled(record) else "silent"
 
-    def _was_cancelled(self, since_s: float) -> bool:
+    def _was_cancelled(self, record: TurnRecord) -> bool:
         """Whether a provider has cancelled its call, and therefore owes no answer."""
         return any(
-            entry["event"] == "fault" and entry["action"] == "CancelToolCall" and entry["at_s"] > since_s - UNHEARD_S
+            entry["event"] == "fault" and entry["action"] == "CancelToolCall" and entry["at_s"] >= record.asked_s
             for provider in self._world.providers.values()
             for entry in provider.log.since()
         )

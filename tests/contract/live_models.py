@@ -51,7 +51,7 @@ from tests.fakes.gemini_model import ConversingServer, Transcribes, speech
 from tests.fakes.gemini_server import gemini_client
 from tests.fakes.paced import Listener, Paced
 from tests.fakes.realtime_server import RealtimeServer
-from tests.fakes.scripted_live import PROFILE, WAITING, Call, HangUp, Hear, Say, ScriptedLive, Step
+from tests.fakes.scripted_live import PROFILE, WAITING, Call, HangUp, Hear, Pause, Say, ScriptedLive, Step
 from tests.fakes.talking_tools import Box, talking_tools
 from tests.fakes.voice import FakeEngines, Tones
 from tests.fakes.with_server import WithServer
@@ -139,9 +139,10 @@ def continuous(profile: LiveProfile, transcript: Literal["before", "late", "afte
         for turn in turns:
             script += [Hear(turn, transcript=transcript)]
             script += [Call(CALL.name, CALL.args, CALL.id)] if turn is Turn.CALL else []
-            script += [Say("Hello there, my friend.")]
+            script += [Say("Hello there, my friend.", first_text_ms=20)]
         cut: list[Step] = [Hear(turn, transcript=transcript) for turn in turns[:1]]
-        cut += [Say("Hello there, ", audio_ms=780, goes_on=True), HangUp()]
+        is_call = Turn.CALL in turns[:1]
+        cut += [Pause(200) if is_call else Say("Hello there, ", audio_ms=848, goes_on=True), HangUp()]
         provider = Provider(*([cut] if is_cut else []), script, profile=profile)
         return Subject(ContinuousLive(provider), lambda: provider.last.prompts[-1], lambda text: LOUD_SECOND)
 

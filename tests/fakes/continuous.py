@@ -1,7 +1,7 @@
 """A continuous model over scripted ones: as a session drives it, and as a live model for the contract suite."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -29,13 +29,13 @@ from antiphon.models.live import (
 from antiphon.tools.spec import Mode
 from antiphon.transcript import Message, Transcript
 from tests.fakes.calls import SOUND, LoopClock
-from tests.fakes.scripted_live import PROFILE, ScriptedLive, Step
+from tests.fakes.scripted_live import PROFILE, ScriptedLive
 
 
 class Provider:
     """One model of a ladder. Each connection to it has the next of the scripts; after them, an empty one."""
 
-    def __init__(self, *scripts: "Sequence[Step] | ScriptedLive | ModelError", profile: LiveProfile = PROFILE) -> None:
+    def __init__(self, *scripts: "Sequence[Any] | ScriptedLive | ModelError", profile: LiveProfile = PROFILE) -> None:
         self.made: list[ScriptedLive] = []
         """The connections, also those that were refused."""
         self.made_at_s: list[float] = []
@@ -47,7 +47,7 @@ class Provider:
     def last(self) -> ScriptedLive:
         return self.made[-1]
 
-    def then(self, *scripts: "Sequence[Step] | ScriptedLive | ModelError") -> None:
+    def then(self, *scripts: "Sequence[Any] | ScriptedLive | ModelError") -> None:
         self._left += scripts
 
     def _make(self) -> LiveModel:
@@ -72,12 +72,15 @@ class Context:
         """The models that were planned for, whether as a fallback, and whether with the summary of the latest call."""
         self.notes: list[str] = []
         """The notes that contexts were made with."""
+        self.error: Exception | None = None
 
     async def plan(self, profile: LiveProfile, *, is_fallback: bool, uses_call_summary: bool) -> Carried:
         self.plans.append((profile.name, is_fallback, uses_call_summary))
         return Carried("A summary." if is_fallback else "")
 
     def describe(self, profile: LiveProfile, mode: Mode, carried: Carried, note: str) -> LiveContext:
+        if self.error is not None:
+            raise self.error
         self.notes.append(note)
         return LiveContext(carried.summary, Transcript(), tuple(self.history), (), mode)
 
@@ -105,6 +108,7 @@ class Talk:
         self.counters = ContinuityCounters()
         self.posted: list[Any] = []
         self.at_s: list[float] = []
+        self._has_news = asyncio.Event()
         self.model = ContinuousModel(
             pool=self.pool,
             source=self.context,
@@ -117,6 +121,7 @@ class Talk:
     def _take(self, item: FromModel) -> None:
         self.posted.append(item.event)
         self.at_s.append(asyncio.get_running_loop().time())
+        self._has_news.set()
 
     def of(self, kind: type[Any], turn: str | None = None) -> list[Any]:
         events = [event for event in self.posted if isinstance(event, kind)]
@@ -140,6 +145,12 @@ class Talk:
     def energy(self) -> list[tuple[int, int]]:
         """The changes: from which level to which."""
         return [(change.previous, change.level) for change in self.of(EnergyChange)]
+
+    async def until(self, is_true: Callable[[], bool]) -> None:
+        """Waits for something that the next events bring about."""
+        while not is_true():
+            self._has_news.clear()
+            await self._has_news.wait()
 
     async def speak(self, seconds: float, pcm: bytes = SOUND) -> None:
         """Sends microphone audio in real time."""
@@ -176,9 +187,9 @@ class ContinuousLive:
             source=self,
             post=self._take,
             counters=ContinuityCounters(),
+            random=Random(1),
             handle=None if resume is None else UpstreamHandle(resume, level, self.profile.name),
             voice=self._voice,
-            random=Random(1),
         )
         await self._opening
 
@@ -193,6 +204,7 @@ class ContinuousLive:
     async def events(self) -> AsyncIterator[LiveEvent]:
         while (event := await self._events.get()) is not None:
             yield event
+        self._events.put_nowait(None)
 
     def set_voice(self, voice: str | None, speed: float) -> None:
         self._voice = (voice, speed)

@@ -122,6 +122,13 @@ class Stall:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """Nothing comes for this long."""
+
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fail:
     message: str
     retryable: bool = True
@@ -167,7 +174,7 @@ class HangUp:
     retry_after_s: float | None = None
 
 
-Step = Hear | Mishear | Say | Call | Cancel | Use | Stall | Fail | Barge | GoOn | Resumable | GoAwayIn | HangUp
+Step = Hear | Mishear | Say | Call | Cancel | Use | Pause | Stall | Fail | Barge | GoOn | Resumable | GoAwayIn | HangUp
 Unasked = Resumable | GoAwayIn | HangUp
 """Steps that need no turn."""
 
@@ -458,6 +465,8 @@ class ScriptedLive:
                     await self._say(answer, step, None if step.goes_on or not barges else barges[0])
                 case Use(input_tokens=input_tokens, output_tokens=output_tokens):
                     self._emit(Usage(answer.turn, input_tokens, output_tokens))
+                case Pause(ms=ms):
+                    await asyncio.sleep(ms / 1000)
                 case Stall():
                     await asyncio.Event().wait()
                 case Fail():

@@ -98,10 +98,13 @@ async def test_a_handle_resumes_the_session(simulator: RunningSimulator) -> None
 
 
 @pytest.mark.parametrize("problem", ["expired", "foreign"])
-async def test_a_refused_handle_is_replaced_by_the_history(simulator: RunningSimulator, problem: str) -> None:
+async def test_a_refused_handle_is_dead(simulator: RunningSimulator, problem: str) -> None:
     simulator.arm("resume", {"reject_handle": {"problem": problem}})
-    async with talking(simulator, resume="any-handle") as talk:
-        assert "Goodbye" in await talk.ask("t", "bye")
+    model = make_model(simulator)
+    with pytest.raises(UpstreamError) as refused:
+        await model.connect(a_context(), "any-handle")
+    assert refused.value.close_kind is CloseKind.DEAD_HANDLE
+    await model.close()
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ CUT_NOTE: Final = (
     "Your answer to the user's last request was cut off. These words of it were heard: “{said}”. Go on exactly where "
     "they end, without repeating them."
 )
+NO_CONTEXT: Final = "The conversation could not be read, so no model was connected. Please try again."
 WAYS: Final = {Mode.VOICE: "by voice", Mode.TEXT: "in text"}
 
 log = get_logger(__name__)
@@ -53,6 +54,10 @@ def explain_exhausted(pool: Pool) -> str:
     wait_s = pool.again_in_s()
     when = f" Please try again in {wait_s:.0f} s." if wait_s is not None else ""
     return f"No model can answer {WAYS[pool.ladder.mode]} now, since all rate limits are used up.{when}"
+
+
+def explain_switched_off(pool: Pool) -> str:
+    return f"No model answers {WAYS[pool.ladder.mode]} now, since an operator has turned them off."
 
 
 class Connector:
@@ -89,13 +94,15 @@ class Connector:
         self._failures = 0
         """How many attempts have failed, or led to a connection that was soon lost, since the last that was good."""
         self._opened_s = 0.0
+        self._is_outdated = False
+        """Whether a turn has ended since the context of the next model was made."""
         self._closing: list[ModelConnection] = []
 
-    async def connect(self, *, is_first: bool, said: str = "") -> ModelConnection:
+    async def connect(self, *, is_first: bool, said: Callable[[], str]) -> ModelConnection:
         """Returns a model that is connected. Raises `ModelError` if there is none.
 
-        The first time, a model that cannot be reached is not waited for. `said` are the words of an answer that was cut
-        off.
+        The first time, a model that cannot be reached is not waited for. `said` returns the words of an answer that
+        was cut off.
         """
         if self._failures > 1:
             await self._wait()
@@ -104,7 +111,7 @@ class Connector:
             if rung is None:
                 raise ModelError(explain_exhausted(self.pool), rate_limited=True, kind=FailureKind.RATE_LIMITED)
             try:
-                connection = await self._try(rung, is_first=is_first, said=said)
+                connection = await self._try(rung, is_first=is_first, said=said())
             except ModelError as error:
                 self._failures += 1
                 if not is_first:
@@ -113,6 +120,8 @@ class Connector:
                     self.drop_dead_handle(rung.name)
                 elif error.rate_limited:
                     self.lower(rung, error.retry_after_s)
+                    if self.pool.rung is not None and self.pool.rung.factory is rung.factory:
+                        await self._wait()
                 elif (is_first or not error.retryable or self._failures >= TRIES) and self._pass_over(rung, error):
                     pass
                 elif is_first or not error.retryable:
@@ -122,6 +131,9 @@ class Connector:
                     await self._wait()
                 continue
             rung.note_connected()
+            if self._is_outdated and connection.profile.keeps_context:
+                self.retire(connection)
+                continue
             self._opened_s = asyncio.get_running_loop().time()
             self._finish(connection, is_first=is_first)
             return connection
@@ -163,6 +175,10 @@ class Connector:
         text = f"{name} could not resume its session. The conversation continues in a new one."
         self._tell(Noticed(NoticeCode.COULD_NOT_RESUME, text))
 
+    def note_end_without_model(self) -> None:
+        """A turn has ended while no model was connected. No upstream session knows of it: a new one is told."""
+        self.handle, self._is_outdated = None, True
+
     def pass_over(self, error: ModelError) -> bool:
         """Whether there is another model than the one that was connected last, which cannot be used."""
         return self.rung is not None and self._pass_over(self.rung, error)
@@ -187,14 +203,20 @@ class Connector:
     async def _try(self, rung: Rung, *, is_first: bool, said: str) -> ModelConnection:
         profile, level = rung.factory.profile, self.pool.level_of(rung)
         is_other_class, handle = self._choose_handle(profile, level)
-        if handle is not None:
-            carried = Carried()
-        else:
-            uses_call_summary = is_other_class and level > FALLBACK_LEVEL
-            is_fallback = self._is_fallback
-            carried = await self._source.plan(profile, is_fallback=is_fallback, uses_call_summary=uses_call_summary)
         note = "" if is_first else "\n\n".join([CONTINUE_NOTE, *([CUT_NOTE.format(said=said)] if said else [])])
-        context = self._source.describe(profile, self.pool.ladder.mode, carried, note)
+        try:
+            if handle is not None:
+                carried = Carried()
+            else:
+                uses_call_summary = is_other_class and level > FALLBACK_LEVEL
+                is_fallback = self._is_fallback
+                carried = await self._source.plan(profile, is_fallback=is_fallback, uses_call_summary=uses_call_summary)
+            self._is_outdated = False
+            context = self._source.describe(profile, self.pool.ladder.mode, carried, note)
+        except Exception as error:
+            # The store may be down.
+            log.exception("context_failed", model=rung.name)
+            raise ModelError(NO_CONTEXT, kind=FailureKind.UNEXPECTED) from error
         connection = ModelConnection(rung.factory, self._take, voice=self.voice)
         try:
             await connection.connect(context, handle)

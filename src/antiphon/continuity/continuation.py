@@ -35,8 +35,8 @@ class Continuation:
         self._start: int | None = None
         """The word from which on it repeats. If it repeats nothing, this is the number of words."""
         self._voiced_chars = _count(voiced)
-        self._drops_space = voiced[-1:].isspace()
-        """Whether the audio's next words need no space before them."""
+        self._voiced_end = voiced[-1:]
+        """The end of the words before those of the next audio; empty once there are such words."""
         self._audio_ms = audio_ms
         self._same_voice = same_voice
         self._text = ""
@@ -50,6 +50,7 @@ class Continuation:
         self._skip_ms: float | None = None
         """How much audio is still to be left out; None until that is decided."""
         self._skip_chars = 0
+        self._repeats_audio = False
         self._carried = ""
         """Words of audio that was left out which nobody has heard yet."""
         if not self._words:
@@ -155,8 +156,7 @@ class Continuation:
         if not new:
             return ""
         self._has_passed = True
-        needs_space = not self._said[-1].isspace() and not new[0].isspace() and new[0] not in PUNCTUATION
-        return f" {new}" if needs_space else new
+        return f" {new}" if _needs_space(self._said, new) else new
 
     # Audio.
 
@@ -173,6 +173,7 @@ class Continuation:
             self._skip_chars = max(0, self._voiced_chars - before)
             share = self._skip_chars / self._voiced_chars if self._voiced_chars else float(before == 0)
             self._skip_ms = self._audio_ms * share
+        self._repeats_audio = self._skip_chars > 0
 
     def _skip_voiced(self, pieces: Sequence[OutputAudio]) -> Iterator[OutputAudio]:
         for piece in pieces:
@@ -192,10 +193,14 @@ class Continuation:
                 self._carried = text
 
     def _new_words(self, text: str, old: int) -> str:
+        """Leaves out the words of a piece that were heard before, and puts one space before the first that are new."""
         new = "" if self._skip_chars else _without(text, old)
-        if self._drops_space:
+        if self._voiced_end.isspace():
             new = new.lstrip()
-            self._drops_space = not new
+        if new and self._voiced_end:
+            if not self._repeats_audio and _needs_space(self._voiced_end, new):
+                new = f" {new}"
+            self._voiced_end = ""
         return new
 
     def _old_share(self, ms: float, *, chars: int, old: int) -> float:
@@ -218,6 +223,10 @@ def _is_same(said: str, word: str, *, is_cut: bool) -> bool:
     if plain_said == plain:
         return True
     return is_cut and (word.startswith(said) or (bool(plain_said) and plain.startswith(plain_said)))
+
+
+def _needs_space(before: str, after: str) -> bool:
+    return not before[-1].isspace() and not after[0].isspace() and after[0] not in PUNCTUATION
 
 
 def _plain(word: str) -> str:

@@ -13,13 +13,15 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from antiphon.continuity.connecting import Connector, ContextSource, explain_exhausted
+from antiphon.continuity.connecting import Connector, ContextSource, explain_exhausted, explain_switched_off
 from antiphon.continuity.connection import ConnectionState, ModelConnection
 from antiphon.continuity.counters import ContinuityCounters
 from antiphon.continuity.energy import EnergyChange, Pool
 from antiphon.continuity.events import ConnectFailed, Delayed, NoticeCode, Noticed, Opened
 from antiphon.continuity.heard_audio import HeardAudio
 from antiphon.continuity.open_turn import OpenTurn
+from antiphon.continuity.timers import Timer, Timers
+from antiphon.continuity.turn_ids import TurnIds
 from antiphon.continuity.upstream import UpstreamHandle
 from antiphon.models import live
 from antiphon.models.base import FailureKind, ModelError
@@ -37,6 +39,8 @@ DELAY_S: Final = 1.5
 """How long the user may wait for another model until something is said."""
 MAX_WAIT_S: Final = 12.0
 """How long a turn waits for another model before the user is told that there is none."""
+MAX_LOSSES: Final = 5
+"""How many connections may be lost during one turn."""
 NOT_HEARD: Final = "The connection to the model was lost before it had understood you. Please say that again."
 STILL_LOST: Final = "The model cannot be reached at the moment. I keep trying; please ask again in a moment."
 RENEWED: Final = "The model was started anew, and knows the conversation."
@@ -88,17 +92,11 @@ class ContinuousModel:
         self._heard = HeardAudio()
         self._late_results: list[tuple[str, Sequence[ToolAnswer]]] = []
         """Results of earlier turns that came while no model was connected."""
-        self._ids: dict[str, str] = {}
-        """The ids that a connection gave to turns which an earlier one had given another id, and those ids."""
-        self._unasked: set[str] = set()
-        """Turns of the model that answer nothing."""
+        self._ids = TurnIds()
         self._has_heard = False
         """Whether the connection in use was given anything audible."""
         self._goes_away = False
-        self._deadline: asyncio.TimerHandle | None = None
-        self._looking: asyncio.TimerHandle | None = None
-        self._stall: asyncio.TimerHandle | None = None
-        self._wait_timers: tuple[asyncio.TimerHandle, ...] = ()
+        self._timers = Timers()
         self._connecting: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
         self._is_renewed = False
@@ -153,11 +151,11 @@ class ContinuousModel:
 
     def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
         asked = self._turn if self._turn is not None and self._turn.id == turn else OpenTurn(turn)
-        asked.question = text
-        asked.ran += ran
+        if not asked.ask(text, ran):
+            return
         self._begin(asked)
         if self._upstream is not None:
-            self._upstream.respond(self._theirs(turn), text, ran)
+            self._upstream.respond(self._ids.theirs(turn), text, ran)
 
     def say(self, turn: str, text: str) -> None:
         self._begin(OpenTurn(turn, words=text))
@@ -172,29 +170,33 @@ class ContinuousModel:
                 self._ask_again(open_turn)
                 return
         if self._upstream is not None:
-            self._upstream.send_tool_results(self._theirs(turn), answers)
+            self._upstream.send_tool_results(self._ids.theirs(turn), answers)
         elif open_turn is None or open_turn.id != turn:
             self._late_results.append((turn, answers))
 
     def interrupt(self, turn: str, heard: str | None) -> None:
         if self._turn is not None and self._turn.id == turn:
-            self._end_turn()
+            self._drop_turn()
         if self._upstream is not None:
-            self._upstream.interrupt(self._theirs(turn), heard)
+            self._upstream.interrupt(self._ids.theirs(turn), heard)
         self._roll_over_if_quiet()
 
     def renew(self) -> None:
         """Replaces the upstream session by a new one that is given the same conversation."""
         self._connector.handle = None
         self._is_renewed = True
+        self._stop_connecting()
         self._replace()
 
     def set_level(self, level: int) -> None:
         """An operator has chosen a level. The model is replaced once the turn is over."""
         self._connector.apply(self._pool.set(level))
         if level == 0:
-            self._give_up(ModelError(explain_exhausted(self._pool), kind=FailureKind.RATE_LIMITED))
+            self._give_up(ModelError(explain_switched_off(self._pool)))
         elif self._pool.rung is not self._connector.rung:
+            if self._upstream is None:
+                self._stop_connecting()
+                self._reconnect()
             self._goes_away = True
             self._roll_over_if_quiet()
 
@@ -213,26 +215,39 @@ class ContinuousModel:
 
     def _reconnect(self) -> None:
         """Connects the next model, unless one is being connected already."""
-        if self._connecting is None or self._connecting.done():
+        if self._connecting is None and self.state is not ConnectionState.CLOSING:
             self._connecting = asyncio.create_task(self._connect())
 
+    def _stop_connecting(self) -> None:
+        if self._connecting is not None:
+            self._connecting.cancel()
+            self._connecting = None
+
     async def _connect(self) -> None:
-        turn, began = self._turn, self.turns
+        turns, is_early = self.turns, self._upstream is not None
         try:
-            # Words whose audio has not come were not heard: a model that goes on after them would leave them out.
-            said = turn.voiced.strip() if turn is not None and turn.is_lost else ""
-            connection = await self._connector.connect(is_first=not self.was_opened, said=said)
+            connection = await self._connector.connect(is_first=not self.was_opened, said=self._cut_words)
         except ModelError as error:
+            self._connecting = None
             # A connection that is about to end still serves until its time is over.
             if self._upstream is None or error.rate_limited:
                 self._give_up(error)
             return
-        if self._upstream is not None and self.turns != began and self._goes_away:
+        self._connecting = None
+        if is_early and self.turns != turns:
             # A turn has begun on the old connection. The new one does not know of it; the next one will.
             self._connector.retire(connection)
-            self._roll_over_if_quiet()
-            return
-        self._adopt(connection)
+            if self._upstream is None:
+                self._reconnect()
+            else:
+                self._roll_over_if_quiet()
+        else:
+            self._adopt(connection)
+
+    def _cut_words(self) -> str:
+        # Words whose audio has not come were not heard: a model that goes on after them would leave them out.
+        turn = self._turn
+        return turn.heard(speaks=self.profile.speaks) if turn is not None and turn.is_lost else ""
 
     def _adopt(self, connection: ModelConnection) -> None:
         """From now on the session talks to this model. It gets what has waited for it, in order."""
@@ -243,8 +258,8 @@ class ContinuousModel:
         self._forget_end()
         self._watch_wait()
         self._ids.clear()
-        self._unasked.clear()
         self._has_heard = False
+        self._heard.end_gap()
         self._tell(Opened(connection.profile.name))
         if self._is_renewed:
             self._is_renewed = False
@@ -254,10 +269,13 @@ class ContinuousModel:
             # A new session finds them in the conversation.
             for of, answers in results:
                 connection.send_tool_results(of, answers)
+        self._complete_generated()
         turn = self._turn
         if turn is not None:
             self._ask_again(turn)
-        if turn is None and connection.profile.hears:
+        # What was said meanwhile comes after the turn that waits.
+        is_due = turn is None or (self._heard.has_sound_in_gap and not turn.is_replayed)
+        if connection.profile.hears and is_due:
             self._replay()
 
     def _ask_again(self, turn: OpenTurn) -> None:
@@ -266,13 +284,9 @@ class ContinuousModel:
         if upstream is None or turn.open_calls:
             # It is asked once it is connected, and the results are there.
             return
-        if turn.is_generated:
-            self._end_turn()
-            self._tell(live.TurnComplete(turn.id))
-            return
-        turn.is_lost = False
+        turn.ask_again(upstream.profile.name)
         if turn.words is not None:
-            upstream.say(turn.id, turn.rest_of_words or turn.words)
+            upstream.say(turn.id, turn.words)
         elif turn.question is not None:
             upstream.respond(turn.id, turn.question, tuple(turn.ran))
         elif upstream.profile.hears and self._heard.has_sound:
@@ -280,10 +294,9 @@ class ContinuousModel:
             self._replay()
             if turn.audio_ended:
                 upstream.end_audio(turn.id)
+            self._watch()
         else:
-            self._end_turn()
-            self._tell(live.TurnFailed(turn.id, NOT_HEARD))
-            self._tell(live.TurnComplete(turn.id))
+            self._fail_turn(NOT_HEARD)
 
     def _replay(self) -> None:
         """Gives the model what the user has said and no model has answered."""
@@ -306,9 +319,13 @@ class ContinuousModel:
         """The connection is gone."""
         self._upstream = None
         self._forget_end()
-        if self._turn is not None:
-            same_voice = self._pool.rung is self._connector.rung
-            self._turn.lose(same_voice=same_voice)
+        self._heard.begin_gap()
+        self._complete_generated()
+        turn = self._turn
+        if turn is not None:
+            turn.lose(self.profile.name)
+            if turn.losses > MAX_LOSSES:
+                self._fail_turn(STILL_LOST, kind=FailureKind.CUT_OFF)
             self._watch_wait()
 
     def _give_up(self, error: ModelError) -> None:
@@ -327,13 +344,10 @@ class ContinuousModel:
 
     def _watch_wait(self) -> None:
         """A turn that waits for a model is not left waiting in silence, nor for ever."""
-        for timer in self._wait_timers:
-            timer.cancel()
-        self._wait_timers = ()
+        self._timers.stop(Timer.DELAY, Timer.GIVE_UP)
         if self._turn is not None and self._upstream is None:
-            loop = asyncio.get_running_loop()
-            delay, end = (DELAY_S, self._note_delay), (MAX_WAIT_S, self._fail_waiting)
-            self._wait_timers = tuple(loop.call_later(seconds, act) for seconds, act in (delay, end))
+            self._timers.start(Timer.DELAY, DELAY_S, self._note_delay)
+            self._timers.start(Timer.GIVE_UP, MAX_WAIT_S, self._fail_waiting)
 
     def _note_delay(self) -> None:
         turn = self._turn
@@ -342,36 +356,29 @@ class ContinuousModel:
 
     def _fail_waiting(self) -> None:
         """A turn has waited long enough. The model is still being connected."""
-        turn = self._turn
-        if turn is not None and self._upstream is None and self.was_opened:
-            self._end_turn()
-            self._tell(live.TurnFailed(turn.id, STILL_LOST, kind=FailureKind.UNREACHABLE))
-            self._tell(live.TurnComplete(turn.id))
+        if self._turn is not None and self._upstream is None and self.was_opened:
+            self._fail_turn(STILL_LOST, kind=FailureKind.UNREACHABLE)
 
     # The announced end of a connection.
 
     def _take_go_away(self, event: live.GoAway) -> None:
         self._counters.note_go_away()
         self._goes_away = True
-        if self._deadline is not None:
-            self._deadline.cancel()
         left_s = max(0.0, event.time_left_ms / 1000 - GUARD_S)
         # A timer of our own: some providers announce the end, and nothing comes after that.
-        self._deadline = asyncio.get_running_loop().call_later(left_s, self._replace)
+        self._timers.start(Timer.DEADLINE, left_s, self._replace)
         self._roll_over_if_quiet()
 
     def _roll_over_if_quiet(self) -> None:
         """Replaces a connection that is about to end, if nobody is speaking. Otherwise it is tried again soon."""
-        if self._looking is not None:
-            self._looking.cancel()
-            self._looking = None
+        self._timers.stop(Timer.LOOK_AGAIN)
         if not self._goes_away or self._upstream is None or self.state is not ConnectionState.OPEN:
             return
         if self._turn is not None and not self._turn.is_generated:
             # The end of the turn leads here again.
             return
         if self._heard.is_speaking:
-            self._looking = asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self._roll_over_if_quiet)
+            self._timers.start(Timer.LOOK_AGAIN, LOOK_AGAIN_S, self._roll_over_if_quiet)
         elif self._upstream.profile.resumes and self._connector.handle is not None:
             # The provider lets a session have one connection only.
             self._replace()
@@ -380,10 +387,7 @@ class ContinuousModel:
 
     def _forget_end(self) -> None:
         self._goes_away = False
-        for timer in (self._deadline, self._looking, self._stall):
-            if timer is not None:
-                timer.cancel()
-        self._deadline = self._looking = self._stall = None
+        self._timers.stop(Timer.DEADLINE, Timer.LOOK_AGAIN, Timer.STALL)
 
     # Events.
 
@@ -402,7 +406,7 @@ class ContinuousModel:
                 self._take_turn(event)
             case live.SpeechStarted() | live.Usage() | live.ToolCancelled():
                 self._take_part(event)
-            case _ if event.turn in self._unasked:
+            case _ if self._ids.is_ignored(event.turn):
                 pass
             case live.TurnFailed():
                 self._take_failure(event)
@@ -415,31 +419,43 @@ class ContinuousModel:
         """The model has heard a turn, or has begun to answer one."""
         lost = self._turn
         upstream, has_cause = self._upstream, self._has_heard or not self._connector.has_history
-        if upstream is not None and upstream.profile.keeps_context and not has_cause:
+        if lost is not None and lost.id == event.turn:
+            # The session has ended the audio of this turn.
+            lost.is_replayed = False
+            self._heard.begin_turn()
+            if not lost.is_started:
+                lost.is_started = True
+                self._tell(event)
+        elif upstream is not None and upstream.profile.keeps_context and not has_cause:
             # It greets, or answers again what it has answered before: the user has said nothing to it yet.
             log.info("model_turn_unasked", model=self.profile.name)
-            self._unasked.add(event.turn)
+            self._ids.ignore(event.turn)
             upstream.interrupt(event.turn, "")
-        elif lost is not None and lost.is_replayed and event.turn != lost.id:
+        elif lost is not None and lost.is_replayed:
             # The audio of a turn that the session knows was given to this connection once more.
             lost.is_replayed = False
-            self._ids[event.turn] = lost.id
+            self._ids.join(event.turn, lost.id)
+            self._heard.begin_turn()
         else:
-            self._begin(OpenTurn(event.turn))
-            self._tell(event)
+            self._begin(OpenTurn(event.turn, is_started=True))
+            self._heard.begin_turn()
+            self._tell(replace(event, continues=self._ids.ours(event.continues)))
+        self._watch()
 
     def _take_calls(self, event: live.ToolCalls) -> None:
         turn = self._turn
-        results = turn.repeats(event.calls) if turn is not None and turn.id == self._ours(event.turn) else None
+        results = turn.repeats(event.calls) if turn is not None and turn.id == self._ids.ours(event.turn) else None
         if results and self._upstream is not None:
-            # The call was made on a connection that was lost, or its result is known since the user's yes.
+            # The calls were made on a connection that was lost. Any other repetition is the gate's matter.
             self._upstream.send_tool_results(event.turn, results)
         else:
             self._take_part(event)
 
     def _take_part(self, event: LiveEvent) -> None:
         """Passes on what belongs to a turn, and notes it."""
-        ours = self._ours(getattr(event, "turn", None))
+        if isinstance(event, live.SpeechStarted | live.InputTranscript) and self._turn and self._turn.is_replayed:
+            self._ids.join(event.turn, self._turn.id)
+        ours = self._ids.ours(getattr(event, "turn", None))
         if ours is not None and ours != getattr(event, "turn", None):
             event = replace(event, turn=ours)
         turn = self._turn
@@ -448,9 +464,8 @@ class ContinuousModel:
             return
         for each in turn.filter(event):
             self._tell(each)
-        match event:
-            case live.InputTranscript(is_final=True) | live.TurnComplete():
-                self._heard.forget()
+        if isinstance(event, live.InputTranscript) and event.is_final:
+            self._heard.forget_turn()
         if isinstance(event, live.TurnComplete):
             self._end_turn()
             self._roll_over_if_quiet()
@@ -460,7 +475,7 @@ class ContinuousModel:
 
     def _take_failure(self, event: live.TurnFailed) -> None:
         turn, rung = self._turn, self._connector.rung
-        is_ours = turn is not None and turn.id == self._ours(event.turn)
+        is_ours = turn is not None and turn.id == self._ids.ours(event.turn)
         if event.rate_limited and rung is not None:
             self._connector.lower(rung, event.retry_after_s)
             if self._pool.rung is None:
@@ -472,7 +487,9 @@ class ContinuousModel:
         self._take_part(event)
         if self._upstream is not None and self._upstream.profile.keeps_context and event.kind is FailureKind.TIMEOUT:
             # It may never answer again.
-            self._end_turn()
+            if turn is not None and is_ours:
+                self._end_turn()
+                self._tell(live.TurnComplete(turn.id))
             self._replace()
 
     def _take_close(self, event: live.Closed) -> None:
@@ -504,6 +521,7 @@ class ContinuousModel:
 
     def _begin(self, turn: OpenTurn) -> None:
         if self._turn is not turn:
+            self._drop_turn()
             self._turn = turn
             self.turns += 1
             self._watch_wait()
@@ -512,31 +530,51 @@ class ContinuousModel:
     def _end_turn(self) -> None:
         self._turn = None
         self._watch_wait()
-        self._heard.forget()
+        self._heard.end_turn()
         self._watch()
+
+    def _drop_turn(self) -> None:
+        """The answer to the turn is not wanted any more."""
+        turn = self._turn
+        if turn is not None:
+            self._end_turn()
+            if self._upstream is None:
+                self._connector.note_end_without_model()
+            if self._upstream is None or turn.is_lost:
+                self._tell(live.TurnComplete(turn.id))
+
+    def _complete_generated(self) -> None:
+        """A turn of which nothing more comes need not be asked again."""
+        turn = self._turn
+        if turn is not None and turn.is_generated:
+            self._end_turn()
+            self._tell(live.TurnComplete(turn.id))
+
+    def _fail_turn(self, why: str, *, kind: FailureKind | None = None) -> None:
+        turn = self._turn
+        assert turn is not None
+        self._end_turn()
+        if self._upstream is None:
+            self._connector.note_end_without_model()
+        self._tell(live.TurnFailed(turn.id, why, kind=kind))
+        self._tell(live.TurnComplete(turn.id))
 
     def _watch(self) -> None:
         """An answer that stops in the middle is made by another connection."""
-        if self._stall is not None:
-            self._stall.cancel()
-            self._stall = None
+        self._timers.stop(Timer.STALL)
         turn, upstream = self._turn, self._upstream
         if turn is None or upstream is None or not upstream.profile.keeps_context:
             return
-        if turn.has_output and not turn.is_generated and not turn.open_calls:
-            self._stall = asyncio.get_running_loop().call_later(STALL_S, self._take_stall)
+        is_answering = turn.has_output and not turn.is_generated and not turn.open_calls
+        if is_answering or turn.is_replayed:
+            self._timers.start(Timer.STALL, STALL_S, self._take_stall)
 
     def _take_stall(self) -> None:
         log.warning("model_stalled", model=self.profile.name)
-        self._replace()
-
-    def _ours(self, turn: str | None) -> str | None:
-        """The id by which the session knows a turn of the connection."""
-        return self._ids.get(turn, turn) if turn is not None else None
-
-    def _theirs(self, turn: str) -> str:
-        """The id by which the connection knows a turn."""
-        return next((theirs for theirs, ours in self._ids.items() if ours == turn), turn)
+        if self._turn is not None and self._turn.is_replayed:
+            self._fail_turn(NOT_HEARD)
+        else:
+            self._replace()
 
     def _tell(self, event: LiveEvent | ContinuityEvent) -> None:
         if self.state is not ConnectionState.CLOSING:
@@ -549,7 +587,7 @@ class ContinuousModel:
         self._turn = None
         self._forget_end()
         self._watch_wait()
-        if self._connecting is not None and self._connecting is not asyncio.current_task():
+        if self._connecting is not None:
             self._connecting.cancel()
         if self._upstream is not None:
             self._connector.retire(self._upstream)

@@ -11,6 +11,8 @@ from antiphon.models.live import LiveEvent, ToolAnswer
 from antiphon.protocol.limits import speech_ms
 from antiphon.tools.call import ToolCall
 
+_encode = msgspec.json.Encoder(order="sorted").encode
+
 
 @dataclass(eq=False, slots=True)
 class OpenTurn:
@@ -21,17 +23,27 @@ class OpenTurn:
     """The exact words that the session has asked for, if it has."""
     ran: list[ToolAnswer] = field(default_factory=list)
     """Calls of this turn that have run, and their results."""
+    known: list[ToolAnswer] = field(default_factory=list)
+    """Those of them that ran for an earlier connection: the model may make the same calls again."""
     open_calls: list[ToolCall] = field(default_factory=list)
     """Calls whose results have not come yet."""
     audio_ended: bool = False
     """Whether the session has ended the user's audio by itself."""
+    is_started: bool = False
+    """Whether the session was told that the turn has begun."""
     said: str = ""
     voiced: str = ""
     """The words of the audio so far."""
     audio_ms: int = 0
     is_generated: bool = False
+    """Whether nothing more of the answer comes: it is whole, or the user speaks over it."""
     is_lost: bool = False
     """Whether the connection that was to answer is gone."""
+    lost_by: str = ""
+    """The name of the model whose connection was lost last."""
+    losses: int = 0
+    is_asked_again: bool = False
+    """Whether the connection in use was asked what an earlier one had understood."""
     is_replayed: bool = False
     """Whether another connection was given the audio of the turn, to which it will give an id of its own."""
     continuation: Continuation | None = None
@@ -41,31 +53,48 @@ class OpenTurn:
     def has_output(self) -> bool:
         return bool(self.said) or self.audio_ms > 0
 
-    @property
-    def rest_of_words(self) -> str:
-        """What is left of the exact words, if a part of them was spoken."""
-        words = (self.words or "").split()
-        return " ".join(words[len(self.voiced.split()) :]) if self.audio_ms else " ".join(words)
+    def heard(self, *, speaks: bool) -> str:
+        """The words that the user was sent to be heard, or to be read if nothing is spoken."""
+        return (self.voiced if speaks else self.said).strip()
 
-    def lose(self, *, same_voice: bool) -> None:
-        """The connection is gone. What comes from the next one is joined to what was said."""
-        self.is_lost = True
-        if self.voiced and not self.voiced[-1].isspace():
-            self.voiced += " "
-        if self.has_output and self.words is None:
+    def ask(self, text: str, ran: Sequence[ToolAnswer]) -> bool:
+        """The session asks for the answer. Returns whether that is new to the connection in use: the session may learn
+        the words that an earlier connection has understood only after the connection in use was asked them."""
+        is_new = not self.is_asked_again or bool(ran)
+        if is_new:
+            self.question = text
+            self.ran += ran
+        return is_new
+
+    def lose(self, model: str) -> None:
+        """The connection to this model is gone."""
+        self.is_lost, self.lost_by, self.is_asked_again = True, model, False
+        self.losses += 1
+        self.known = list(self.ran)
+
+    def ask_again(self, model: str) -> None:
+        """Another connection answers the turn. What comes from it is joined to what was said."""
+        if self.is_lost and self.has_output:
+            same_voice = model == self.lost_by
             self.continuation = Continuation(self.said, self.voiced, self.audio_ms, same_voice=same_voice)
+        self.is_lost, self.is_asked_again = False, self.question is not None
 
     def take_results(self, answers: Sequence[ToolAnswer]) -> None:
         self.ran += answers
-        done = {id(answer.call) for answer in answers}
-        self.open_calls = [
-            call for call in self.open_calls if id(call) not in done and not any(a.call == call for a in answers)
-        ]
+        done = [answer.call for answer in answers]
+        self.open_calls = [call for call in self.open_calls if call not in done]
 
     def repeats(self, calls: Sequence[ToolCall]) -> Sequence[ToolAnswer] | None:
         """The results of these calls, if all of them have run in this turn already: the model makes them again."""
-        results = [self._result_of(call) for call in calls]
-        return [result for result in results if result is not None] if all(results) else None
+        left, results = list(self.known), list[ToolAnswer]()
+        for call in calls:
+            answer = next((each for each in left if _are_equal(each.call, call)), None)
+            if answer is None:
+                return None
+            left.remove(answer)
+            results.append(msgspec.structs.replace(answer, call=call))
+        self.known = left
+        return results
 
     def filter(self, event: LiveEvent) -> Sequence[LiveEvent]:
         """Notes what comes of the answer, and returns what is new of it."""
@@ -74,6 +103,8 @@ class OpenTurn:
                 return self._take_text(text, is_last=False)
             case live.OutputAudio(is_filler=False):
                 return self._note_audio(self.continuation.take_audio(event) if self.continuation else (event,))
+            case live.Interrupted():
+                self.is_generated = True
             case live.GenerationComplete():
                 self.is_generated = True
                 if self.continuation is not None:
@@ -101,9 +132,6 @@ class OpenTurn:
             self.audio_ms += speech_ms(piece.pcm)
         return pieces
 
-    def _result_of(self, call: ToolCall) -> ToolAnswer | None:
-        key = (call.name, msgspec.json.encode(call.args, order="sorted"))
-        for answer in self.ran:
-            if (answer.call.name, msgspec.json.encode(answer.call.args, order="sorted")) == key:
-                return msgspec.structs.replace(answer, call=call)
-        return None
+
+def _are_equal(one: ToolCall, other: ToolCall) -> bool:
+    return one.name == other.name and _encode(one.args) == _encode(other.args)

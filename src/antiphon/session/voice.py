@@ -21,7 +21,8 @@ from antiphon.tools.spec import Mode
 
 UNAVAILABLE: Final = "voice_unavailable"
 REOPEN_S: Final = 1.0
-"""A call that has lost its model gets another one, this long after the last one at the earliest."""
+"""A call whose model was closed gets another one, this long after the last one at the earliest. If the store is down,
+the session closes its model again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ class Voice:
         self._microphone.open()
 
     def reopen(self) -> None:
-        """The call has lost its model: it gets another one, and what is said meanwhile is kept."""
+        """The session has closed the model of the call: it gets another one, and what is said meanwhile is kept."""
         state = self._state()
         if state.mode is Mode.VOICE and state.resting is Phase.LISTENING and self._reopening is None:
             self._microphone.wait()

@@ -20,6 +20,8 @@ from antiphon.sim.wire import Wire
 
 MAX_WAITING: Final = 5_000
 """How many messages may wait for the endpoint, or be held back from the client."""
+TIMER_S: Final = 0.001
+"""How much too early a timer may be."""
 FOR_EVER: Final = float("inf")
 
 _BEFORE_HANDSHAKE: Final = (actions.Stall, actions.Silence, actions.Reset, actions.NoPongs, actions.SlowPongs)
@@ -187,6 +189,8 @@ class Connection:
 
     async def _release(self, after_s: float) -> None:
         await asyncio.sleep(after_s)
+        if self._time_left_s() < TIMER_S:
+            self._stalled_until_s = 0.0
         while self._held and not self._is_stalled and not self._is_closed:
             await self._put_on_wire(self._held.popleft())
 

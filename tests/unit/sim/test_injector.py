@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from antiphon.sim.script import ScriptError, parse_faults
+from tests.fakes.steady_loop import SteadyLoop
 from tests.unit.sim.simulated import GEMINI_PATH, simulate_gemini, simulate_openai, text
 
 
@@ -293,3 +294,23 @@ async def test_a_message_of_wrong_types_reaches_the_endpoint_of_openai() -> None
             client.say(message)
         await client.heard_until("response.done")
     assert len(endpoint.received) == 3
+
+
+def test_a_stall_ends_although_its_timer_is_a_moment_early() -> None:
+    async def tick() -> None:
+        for _ in range(10_000):
+            await asyncio.sleep(0.013)
+
+    async def stall_at(second: float) -> None:
+        ticking = asyncio.create_task(tick())
+        await asyncio.sleep(second)
+        simulated, _ = simulate_gemini(faults("{audio_chunk: 2}", "{stall: {seconds: 0.6}}"))
+        async with simulated.gemini() as client:
+            client.say(text("hello"))
+            await asyncio.wait_for(client.heard_until("turnComplete"), 5)
+        ticking.cancel()
+
+    for number in range(20):
+        # A clock that only timers move has the rounding errors of their sums.
+        with asyncio.Runner(loop_factory=SteadyLoop) as runner:
+            runner.run(stall_at(number * 1.7 + 0.1))

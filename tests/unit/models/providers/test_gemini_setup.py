@@ -331,20 +331,17 @@ async def test_an_unreadable_answer_to_the_setup_is_an_error(answer: str) -> Non
     assert (await fail_to_connect(GeminiServer(fail))).close_kind is CloseKind.TRANSIENT
 
 
-async def test_a_dead_handle_is_replaced_by_the_history() -> None:
+@pytest.mark.parametrize(
+    ("code", "reason"), [(1008, "BidiGenerateContent session not found"), (1007, "Invalid session handle")]
+)
+async def test_a_dead_handle_is_told_from_other_refusals(code: int, reason: str) -> None:
     async def know_no_handle(client: Client) -> None:
         await client.receive()
-        if "handle" in client.setup["sessionResumption"]:
-            await client.close(1008, "BidiGenerateContent session not found")
-        await client.send(SETUP_COMPLETE)
-        await client.receive()
-        await client.socket.wait_closed()
+        await client.close(code, reason)
 
-    async with talking(part=know_no_handle, context=a_context(*TALKED), resume="expired") as talk:
-        assert talk.client.setup["sessionResumption"] == {}
-        assert talk.client.received == [
-            {"clientContent": {"turns": [user("I am Ada."), model("Hello Ada.")], "turnComplete": True}}
-        ]
+    error = await fail_to_connect(GeminiServer(know_no_handle), resume="expired")
+    assert error.close_kind is CloseKind.DEAD_HANDLE
+    assert "no longer knows the session" in str(error)
 
 
 @pytest.mark.parametrize("refusals", [1, 2])
