@@ -74,6 +74,19 @@ async def test_an_answer_that_was_cut_twice_is_heard_whole() -> None:
         assert half.strip() in talk.context.notes[-1]
 
 
+async def test_words_that_the_session_learns_late_are_not_asked_twice() -> None:
+    native = Provider([Say(BEGUN, goes_on=True, audio_ms=1_000), HangUp(kind=CloseKind.QUOTA)])
+    waiting = Provider([Say(LONG[len(BEGUN) :], audio_ms=2_800)], profile=WAITING)
+    async with talking(native, waiting, Provider()) as talk:
+        talk.model.respond("t1", "what time is it")
+        await talk.until(lambda: bool(waiting.made and waiting.last.texts))
+        # The session is at the transcript of the first model only now, and the model in use has to be asked.
+        await ask(talk, text="what time is it")
+        assert waiting.last.texts == ["what time is it"]
+        assert talk.text("t1") == LONG
+        assert ends(talk, "t1") == (1, 0)
+
+
 async def test_words_of_the_session_that_were_cut_are_spoken_to_the_end() -> None:
     words = "Good morning, Ann. It is time to get up."
     first = ScriptedLive()
