@@ -15,6 +15,7 @@ from antiphon.continuity.model import DELAY_S, MAX_LOSSES, MAX_WAIT_S, STALL_S
 from antiphon.models.base import FailureKind, ModelError
 from antiphon.models.live import (
     Closed,
+    CloseKind,
     GenerationComplete,
     InputTranscript,
     ToolAnswer,
