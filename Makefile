@@ -17,9 +17,9 @@ serve: models ## build the tools and start the server
 	$(BIN)/antiphon serve
 
 # Tests that speak and listen in real time run alone, so that nothing else slows them down.
-IN_REAL_TIME := tests/e2e/test_voice.py $(patsubst %,tests/browser/test_%.py,voice speech performance)
+IN_REAL_TIME := tests/e2e/test_voice.py tests/e2e/test_rate_limits.py $(patsubst %,tests/browser/test_%.py,voice speech performance)
 # Slow folders go first. Small files at the end let both workers finish at about the same time.
-SLOW := $(patsubst %,tests/%/,e2e browser wire fault contract)
+SLOW := $(patsubst %,tests/%/,e2e browser wire fault scenarios contract)
 # `make check` runs tests/gates.
 IN_PARALLEL := $(SLOW) $(filter-out $(SLOW) tests/gates/ tests/soak/ %__pycache__/,$(wildcard tests/*/)) src/antiphon/toolkit
 PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder

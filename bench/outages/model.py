@@ -15,6 +15,7 @@ from tests.fakes.chat_server import Answer, Request, call_delta, delta, refusal,
 
 TOOL: Final = "order_pizza"
 WORD_S: Final = 0.25
+BEGINNING_WORDS: Final = 8
 UNKNOWN: Final = "Sorry, I did not understand that."
 _ORDER: Final = re.compile(r"order a? ?pizza with (?P<topping>[a-z]+)", re.IGNORECASE)
 _ORDERED: Final = re.compile(r"order(?:ed)? a pizza with (?P<topping>[a-z]+)", re.IGNORECASE)
@@ -36,7 +37,8 @@ def answer(request: Request) -> Answer:
         return words(tell(json.loads(last["content"])))
     said = _text(last)
     if "summarise" in _text(messages[0]):
-        return words(" ".join(f"You had me order a pizza with {topping}." for topping in _orders(messages)))
+        ordered = dict.fromkeys(_orders(messages))
+        return words(" ".join(f"You had me order a pizza with {topping}." for topping in ordered))
     if found := _SAY.search(said):
         return words(found["words"])
     if found := _ORDER.search(said):
@@ -50,11 +52,13 @@ def tell(result: Any) -> str:
 
 
 def _speak(text: str) -> Answer:
-    """Gives the first sentence at once and the rest little faster than it is spoken, so that faults meet an answer."""
-    first, *others = re.split(r"(?<=[.!?]) ", text)
-    if not others:
-        return words(text)
-    pieces = [first, *" ".join(others).split()]
+    """Gives the beginning at once and the rest little faster than it is spoken, so that faults meet an answer."""
+    sentences = re.split(r"(?<=[.!?]) ", text)
+    beginning = sentences.pop(0)
+    # The voice waits for whole sentences: after the rest of one, it would fall silent.
+    while sentences and len(beginning.split()) < BEGINNING_WORDS:
+        beginning += f" {sentences.pop(0)}"
+    pieces = [beginning, *" ".join(sentences).split()]
     return replace(stream(*(delta(content=f"{piece} ") for piece in pieces), delta("stop")), pause_s=WORD_S)
 
 
@@ -70,9 +74,8 @@ def _reply(said: str, messages: list[dict[str, Any]]) -> str:
 
 
 def _orders(messages: list[dict[str, Any]]) -> list[str]:
-    """Returns what was ordered, as far as the conversation says so, without repetitions."""
-    found = [topping.lower() for message in messages for topping in _ORDERED.findall(_text(message))]
-    return list(dict.fromkeys(found))
+    """Returns what was ordered, as often as the conversation says so."""
+    return [topping.lower() for message in messages for topping in _ORDERED.findall(_text(message))]
 
 
 def _known(said: str) -> str | None:

@@ -100,7 +100,7 @@ async def test_a_call_goes_from_gemini_to_openai_to_the_cascade_which_knows_what
         told = described("cascade", Question(RECALL, "", lambda data, answer: True), recalled)
         print(told)
         assert error_rate([(RECALL, recalled.transcript)]) < 0.3, told
-        assert "17 times 6" in recalled.response, told
+        assert re.search(r"you asked .*(17|seventeen) times (6|six)", recalled.response, re.IGNORECASE), told
         assert recalled.first_audio_s is not None
         assert recalled.first_audio_s < WITHIN_S, told
 
@@ -123,7 +123,7 @@ async def test_a_question_about_the_call_is_answered_by_the_cascade_after_both_r
         assert [level for _, level, _ in energy_path(person)] == [2, 1]
         recalled = await person.say(clips[RMS, RECALL])
         print(recalled.response, recalled.first_audio_s)
-        assert "15 percent of 80" in recalled.response.replace("%", " percent")
+        assert re.search(r"you asked .*(15|fifteen)( percent|%) of (80|eighty)", recalled.response, re.IGNORECASE)
         assert "Tokyo" in recalled.response
         assert recalled.first_audio_s is not None
         assert recalled.first_audio_s < WITHIN_S

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -15,6 +16,7 @@ from antiphon.continuity.upstream import UpstreamHandle
 from antiphon.models.base import ModelError
 from antiphon.models.live import (
     Closed,
+    CloseKind,
     LiveContext,
     LiveEvent,
     LiveModel,
@@ -24,12 +26,14 @@ from antiphon.models.live import (
     OutputText,
     ToolAnswer,
     TurnComplete,
+    TurnFailed,
     TurnStarted,
+    UpstreamError,
 )
 from antiphon.tools.spec import Mode
-from antiphon.transcript import Message, Transcript
+from antiphon.transcript import Message, Transcript, UserMessage
 from tests.fakes.calls import SOUND, LoopClock
-from tests.fakes.scripted_live import PROFILE, ScriptedLive
+from tests.fakes.scripted_live import PROFILE, Say, ScriptedLive
 
 
 class Provider:
@@ -161,6 +165,33 @@ class Talk:
     async def close(self) -> None:
         self.model.close()
         await self.model.wait_closed()
+
+
+RESUMING = replace(PROFILE, name="live", resumes=True)
+LONG = "It is noon in Oslo, and the sun is shining. In Tokyo, it is already evening."
+BEGUN = "It is noon in Oslo, "
+HELLO = Say("Hello.", audio_ms=500)
+LOST = UpstreamError("It is away.", CloseKind.TRANSIENT)
+HISTORY = (UserMessage("I am Ann"),)
+
+
+@asynccontextmanager
+async def talking(*providers: Provider, **options: Any) -> AsyncIterator[Talk]:
+    """A continuous model that is connected, if the first script lets it."""
+    talk = Talk(*providers, **options)
+    await asyncio.sleep(0.01)
+    yield talk
+    await talk.close()
+
+
+async def ask(talk: Talk, turn: str = "t1", text: str = "hi", seconds: float = 10) -> None:
+    talk.model.respond(turn, text)
+    await asyncio.sleep(seconds)
+
+
+def ends(talk: Talk, turn: str) -> tuple[int, int]:
+    """How often the turn was completed, and how often it failed."""
+    return len(talk.of(TurnComplete, turn)), len(talk.of(TurnFailed, turn))
 
 
 class ContinuousLive:

@@ -469,10 +469,8 @@ class ScriptedLive:
                     await asyncio.sleep(ms / 1000)
                 case Stall():
                     await asyncio.Event().wait()
-                case Fail():
-                    failed = TurnFailed(
-                        answer.turn, step.message, step.retryable, step.rate_limited, step.retry_after_s, step.kind
-                    )
+                case Fail(retry_after_s=wait_s, kind=kind):
+                    failed = TurnFailed(answer.turn, step.message, step.retryable, step.rate_limited, wait_s, kind)
                     self._end_answer(answer, failed)
                     return
                 case GoOn(after_ms=after_ms):

@@ -196,10 +196,6 @@ class Connector:
         for connection in self._closing:
             await connection.wait_closed()
 
-    @property
-    def is_closed(self) -> bool:
-        return all(connection.is_closed for connection in self._closing)
-
     async def _try(self, rung: Rung, *, is_first: bool, said: str) -> ModelConnection:
         profile, level = rung.factory.profile, self.pool.level_of(rung)
         is_other_class, handle = self._choose_handle(profile, level)

@@ -151,8 +151,8 @@ class ContinuousModel:
 
     def respond(self, turn: str, text: str, ran: Sequence[ToolAnswer] = ()) -> None:
         asked = self._turn if self._turn is not None and self._turn.id == turn else OpenTurn(turn)
-        asked.question = text
-        asked.ran += ran
+        if not asked.ask(text, ran):
+            return
         self._begin(asked)
         if self._upstream is not None:
             self._upstream.respond(self._ids.theirs(turn), text, ran)

@@ -42,6 +42,8 @@ class OpenTurn:
     lost_by: str = ""
     """The name of the model whose connection was lost last."""
     losses: int = 0
+    is_asked_again: bool = False
+    """Whether the connection in use was asked what an earlier one had understood."""
     is_replayed: bool = False
     """Whether another connection was given the audio of the turn, to which it will give an id of its own."""
     continuation: Continuation | None = None
@@ -55,9 +57,18 @@ class OpenTurn:
         """The words that the user was sent to be heard, or to be read if nothing is spoken."""
         return (self.voiced if speaks else self.said).strip()
 
+    def ask(self, text: str, ran: Sequence[ToolAnswer]) -> bool:
+        """The session asks for the answer. Returns whether that is new to the connection in use: the session may learn
+        the words that an earlier connection has understood only after the connection in use was asked them."""
+        is_new = not self.is_asked_again or bool(ran)
+        if is_new:
+            self.question = text
+            self.ran += ran
+        return is_new
+
     def lose(self, model: str) -> None:
         """The connection to this model is gone."""
-        self.is_lost, self.lost_by = True, model
+        self.is_lost, self.lost_by, self.is_asked_again = True, model, False
         self.losses += 1
         self.known = list(self.ran)
 
@@ -66,7 +77,7 @@ class OpenTurn:
         if self.is_lost and self.has_output:
             same_voice = model == self.lost_by
             self.continuation = Continuation(self.said, self.voiced, self.audio_ms, same_voice=same_voice)
-        self.is_lost = False
+        self.is_lost, self.is_asked_again = False, self.question is not None
 
     def take_results(self, answers: Sequence[ToolAnswer]) -> None:
         self.ran += answers

@@ -12,13 +12,10 @@ from antiphon.continuity.events import ConnectFailed
 from antiphon.models.base import FailureKind, ModelError
 from antiphon.models.live import Closed, CloseKind, UpstreamError
 from antiphon.tools.spec import Mode
-from antiphon.transcript import UserMessage
-from tests.fakes.continuous import Provider, Talk
+from tests.fakes.continuous import BEGUN, HISTORY, LONG, LOST, Provider, Talk, ask, ends, talking
 from tests.fakes.scripted_live import PROFILE, Fail, HangUp, Hear, Pause, Resumable, Say, ScriptedLive, Step
-from tests.unit.continuity.test_continuous_model import BEGUN, LONG, LOST, ask, ends, talking
 
 BEST, GOOD, LOCAL = (replace(PROFILE, name=name) for name in ("best", "good", "local"))
-HISTORY = (UserMessage("I am Ann"),)
 LIMITED = UpstreamError("Too many.", CloseKind.QUOTA, retry_after_s=40)
 
 
