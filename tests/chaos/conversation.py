@@ -39,6 +39,8 @@ CALM_S: Final = 15.0
 """How long a turn may take once the chaos is over."""
 COOLED_S: Final = 70.0
 """By then every model can be used again."""
+UNSTORED_AWAY_S: Final = 20.0
+"""How long a client may stay away from a session that is only in memory, which ends some time later."""
 SETTLE_S: Final = 1.0
 VOICE_S: Final = 30.0
 
@@ -295,11 +297,13 @@ class _Conversation:
             return
         before = person.server
         person.drop()
-        # A session in which nothing was said is not stored, and only its own process knows it.
-        to_other = fault.to_other_process and bool(person.every(s.Transcript))
+        # A session in which nothing was said is not stored: only its own process knows it, and not for long.
+        is_stored = bool(person.every(s.Transcript))
+        to_other = fault.to_other_process and is_stored
+        away_s = fault.away_s if is_stored else min(fault.away_s, UNSTORED_AWAY_S)
         self._count(f"client drop{' to another process' if to_other else ''}")
-        self._note(f"client drops for {fault.away_s} s")
-        await asyncio.sleep(fault.away_s)
+        self._note(f"client drops for {away_s} s")
+        await asyncio.sleep(away_s)
         if not person.is_connected:
             there = (two if before is one else one) if to_other else before
             assert there is not None
