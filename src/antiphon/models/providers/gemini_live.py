@@ -187,6 +187,8 @@ class GeminiLive:
 
     def _ask(self, turn: str, texts: Sequence[str]) -> None:
         """Sends a turn of the user, with the notes that were kept for it."""
+        self._stop_note_timer()
+        self._send_notes_if_idle()
         self._server.ask(turn)
         notes, self._notes = list(self._notes.values()), {}
         self._send_turn([*notes, *texts])
@@ -219,11 +221,12 @@ class GeminiLive:
     def _tell_notes(self) -> None:
         """Tells the notes soon if the model takes them and answers nothing; otherwise they go with the next text."""
         self._stop_note_timer()
-        if self._notes and self._kind.takes_notes and self._server.is_idle:
+        if self._notes:
             self._note_timer = asyncio.get_running_loop().call_later(NOTE_S, self._send_notes_if_idle)
 
     def _send_notes_if_idle(self) -> None:
-        if self._notes and self._server.is_idle and not self._server.speech.has_words:
+        is_quiet = self._server.is_idle and not self._server.speech.has_words
+        if self._notes and self._kind.takes_notes and is_quiet:
             self._send_notes()
 
     def _stop_note_timer(self) -> None:

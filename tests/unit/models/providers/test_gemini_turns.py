@@ -194,6 +194,17 @@ async def test_a_note_does_not_end_the_answer_that_comes_right_after_an_interrup
         assert await talk.sent(2 * NOTE_S) == [turn_of(note_heard("Once upon a time", "Once"), complete=False)]
 
 
+async def test_a_typed_question_does_not_overtake_a_note() -> None:
+    async with talking() as talk:
+        talk.model.respond("t", "hello")
+        await talk.says(speaks("Once upon a time"), COMPLETE)
+        await talk.sent()
+        talk.model.interrupt("t", "Once")
+        talk.model.respond("u", "Thanks.")
+        heard = note_heard("Once upon a time", "Once")
+        assert await talk.sent(2 * NOTE_S) == [turn_of(heard, complete=False), turn_of("Thanks.")]
+
+
 @pytest.mark.parametrize("name", [GEMINI_31, GEMINI_25])
 async def test_other_models_are_told_what_was_heard_with_the_next_text(name: str) -> None:
     async with talking(name) as talk:
