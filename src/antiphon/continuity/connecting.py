@@ -32,6 +32,7 @@ CUT_NOTE: Final = (
     "they end, without repeating them."
 )
 NO_CONTEXT: Final = "The conversation could not be read, so no model was connected. Please try again."
+RENEWED: Final = "The model was started anew, and knows the conversation."
 WAYS: Final = {Mode.VOICE: "by voice", Mode.TEXT: "in text"}
 
 log = get_logger(__name__)

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from antiphon.continuity.energy import EnergyChange
 from antiphon.models.base import ModelError
 
 
@@ -40,3 +41,6 @@ class Delayed(Struct, frozen=True):
     """The user waits for an answer while another model is being connected, and it takes long."""
 
     turn: str
+
+
+ContinuityEvent = Opened | ConnectFailed | EnergyChange | Noticed | Delayed

@@ -13,11 +13,11 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from antiphon.continuity.connecting import Connector, ContextSource, explain_exhausted, explain_switched_off
+from antiphon.continuity.connecting import RENEWED, Connector, ContextSource, explain_exhausted, explain_switched_off
 from antiphon.continuity.connection import ConnectionState, ModelConnection
 from antiphon.continuity.counters import ContinuityCounters
-from antiphon.continuity.energy import EnergyChange, Pool
-from antiphon.continuity.events import ConnectFailed, Delayed, NoticeCode, Noticed, Opened
+from antiphon.continuity.energy import Pool
+from antiphon.continuity.events import ConnectFailed, ContinuityEvent, Delayed, NoticeCode, Noticed, Opened
 from antiphon.continuity.heard_audio import HeardAudio
 from antiphon.continuity.open_turn import OpenTurn
 from antiphon.continuity.timers import Timer, Timers
@@ -43,11 +43,8 @@ MAX_LOSSES: Final = 5
 """How many connections may be lost during one turn."""
 NOT_HEARD: Final = "The connection to the model was lost before it had understood you. Please say that again."
 STILL_LOST: Final = "The model cannot be reached at the moment. I keep trying; please ask again in a moment."
-RENEWED: Final = "The model was started anew, and knows the conversation."
 
 log = get_logger(__name__)
-
-ContinuityEvent = Opened | ConnectFailed | EnergyChange | Noticed | Delayed
 
 
 class FromModel(Struct, frozen=True):
@@ -453,12 +450,16 @@ class ContinuousModel:
 
     def _take_part(self, event: LiveEvent) -> None:
         """Passes on what belongs to a turn, and notes it."""
-        if isinstance(event, live.SpeechStarted | live.InputTranscript) and self._turn and self._turn.is_replayed:
-            self._ids.join(event.turn, self._turn.id)
+        turn = self._turn
+        if turn is not None and turn.is_replayed:
+            if isinstance(event, live.SpeechStarted | live.InputTranscript):
+                self._ids.join(event.turn, turn.id)
+            if isinstance(event, live.SpeechStarted | live.Interrupted):
+                # The user spoke before the answer, and does not speak over it.
+                return
         ours = self._ids.ours(getattr(event, "turn", None))
         if ours is not None and ours != getattr(event, "turn", None):
             event = replace(event, turn=ours)
-        turn = self._turn
         if turn is None or ours != turn.id:
             self._tell(event)
             return

@@ -18,6 +18,8 @@ from antiphon.models.live import (
     CloseKind,
     GenerationComplete,
     InputTranscript,
+    Interrupted,
+    SpeechStarted,
     ToolAnswer,
     ToolCalls,
     TurnFailed,
@@ -138,6 +140,28 @@ async def test_a_turn_whose_words_are_not_known_is_heard_again() -> None:
         assert talk.text(started.turn) == "Hello."
         assert [event.text for event in talk.of(InputTranscript, started.turn) if event.is_final] == ["what time is it"]
         assert {event.turn for event in talk.of(InputTranscript)} == {started.turn}
+        assert ends(talk, started.turn) == (1, 0)
+
+
+class SpeechNoticing(ScriptedLive):
+    """Tells at once that it hears somebody speak, perhaps over an answer."""
+
+    def send_audio(self, pcm: bytes, *, playing: bool = False) -> None:
+        if not self.audio_ms:
+            self._emit(SpeechStarted(self._next_turn))
+            self._emit(Interrupted(None))
+        super().send_audio(pcm, playing=playing)
+
+
+async def test_a_question_that_is_heard_again_does_not_interrupt_its_answer() -> None:
+    cut = [Hear("what time is it", transcript="never"), Say(BEGUN, goes_on=True, audio_ms=1_000), HangUp()]
+    provider = Provider(cut, SpeechNoticing([Hear("what time is it"), Say(LONG, audio_ms=3_800)]))
+    async with talking(provider) as talk:
+        await talk.speak(1)
+        await asyncio.sleep(5)
+        (started,) = talk.of(TurnStarted)
+        assert talk.of(SpeechStarted) + talk.of(Interrupted) == []
+        assert (talk.text(started.turn), talk.voiced(started.turn)) == (LONG, LONG)
         assert ends(talk, started.turn) == (1, 0)
 
 
