@@ -73,7 +73,9 @@ class Recorder:
         if state.phase in RESTING:
             await self._calls.save()
         self.describe()
-        await self._writer.save(is_settled=state.is_settled)
+        # A turn of which nothing is stored yet has ended those before it, also the one that it has interrupted.
+        has_begun = state.turn is not None and not self._writer.has_stored(state.turn.id)
+        await self._writer.save(is_settled=state.is_settled or has_begun)
         await self.save_messages()
 
     async def save_messages(self) -> None:

@@ -194,6 +194,10 @@ class TranscriptWriter:
         async with self._undoing(entry, before):
             await self._store(entry, sent)
 
+    def has_stored(self, turn: str) -> bool:
+        """Whether anything of a turn is stored."""
+        return any(entry.turn == turn and entry.seq for entry in self.transcript)
+
     async def save(self, *, is_settled: bool) -> None:
         """Stores the record of the session. If all turns `is_settled`, none of them is restored by another process."""
         if is_settled:
@@ -232,7 +236,7 @@ class TranscriptWriter:
         if earlier:
             self._count(await self._append(earlier))
         own = [each for each in entries if each.turn == entry.turn]
-        begins_turn = not any(each.turn == entry.turn and each.seq for each in self.transcript)
+        begins_turn = not self.has_stored(entry.turn)
         if begins_turn:
             # With the record of the session, another process knows which turn is under way.
             self._session.settle(self.last_seq, is_answering=True)

@@ -67,6 +67,21 @@ async def test_a_call_that_was_being_answered_listens_again(servers: ScriptedSer
     assert back.states[-1] == "listening"
 
 
+async def test_an_answer_that_the_user_was_speaking_over_is_not_spoken_again(servers: ScriptedServers) -> None:
+    interrupted = [*NOON[:1], Say("It is noon.", audio_ms=9_000), Hear("and now", transcript="never"), Stall()]
+    client = await Client(servers.open(text=[], voice=interrupted, database=MemoryDatabase())).enter()
+    await client.say(c.StartListening(), seconds=0.1)
+    await client.speak(1)
+    await client.settle(2)
+    assert client.states[-1] == "speaking"
+    await client.speak(1, playing=True)
+    assert client.states[-1] == "processing"
+    back = await go_on_elsewhere(servers, client)
+    await back.settle(3)
+    assert back.every(s.Audio) == []
+    assert back.states[-1] == "listening"
+
+
 async def test_a_session_that_was_not_listening_is_idle(servers: ScriptedServers) -> None:
     client = await call(servers.open(text=[], voice=NOON, database=MemoryDatabase()))
     await client.say(c.StopListening())
