@@ -47,9 +47,6 @@ QUIET_S: Final = 0.1
 greets again, or repeats an answer or a call of an earlier connection."""
 MAX_QUIET_S: Final = 1.0
 """How long it is waited for a session that does not become quiet."""
-NOTE_S: Final = 0.1
-"""How long nothing may be answered before a note is sent, which would end an answer. After a stall of the network, an
-interruption and the answer to what was said meanwhile come at once."""
 MAX_UNREADABLE: Final = 20
 """How many messages in a row may be unreadable. One is an error, or a kind of message that the SDK does not know."""
 
@@ -85,7 +82,6 @@ class GeminiLive:
         """When a resumed session will have been quiet for long enough, while that is waited for."""
         self._notes: dict[str, str] = {}
         """What the model must still be told, by what it is about."""
-        self._note_timer: asyncio.TimerHandle | None = None
 
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
         self._upstream.check_not_closed()
@@ -187,8 +183,6 @@ class GeminiLive:
 
     def _ask(self, turn: str, texts: Sequence[str]) -> None:
         """Sends a turn of the user, with the notes that were kept for it."""
-        self._stop_note_timer()
-        self._send_notes_if_idle()
         self._server.ask(turn)
         notes, self._notes = list(self._notes.values()), {}
         self._send_turn([*notes, *texts])
@@ -219,20 +213,9 @@ class GeminiLive:
                 self._server.open_ids.pop(each.call.id or "", None)
 
     def _tell_notes(self) -> None:
-        """Tells the notes soon if the model takes them and answers nothing; otherwise they go with the next text."""
-        self._stop_note_timer()
-        if self._notes:
-            self._note_timer = asyncio.get_running_loop().call_later(NOTE_S, self._send_notes_if_idle)
-
-    def _send_notes_if_idle(self) -> None:
-        is_quiet = self._server.is_idle and not self._server.speech.has_words
-        if self._notes and self._kind.takes_notes and is_quiet:
+        """Tells the notes now if the model takes them and answers nothing; otherwise they go with the next text."""
+        if self._notes and self._kind.takes_notes and self._server.is_idle:
             self._send_notes()
-
-    def _stop_note_timer(self) -> None:
-        if self._note_timer is not None:
-            self._note_timer.cancel()
-            self._note_timer = None
 
     def _send_notes(self) -> None:
         """Adds the notes to the context. The answer that the server is generating ends."""
@@ -338,7 +321,6 @@ class GeminiLive:
 
     def _stop(self) -> None:
         """No more events come, and no timer is left."""
-        self._stop_note_timer()
         self._turns.close()
         self._server.close()
 

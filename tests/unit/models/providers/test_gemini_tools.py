@@ -16,7 +16,6 @@ from antiphon.models.live import (
     TurnStarted,
 )
 from antiphon.models.providers.gemini_content import ANSWER_NOW, note_result
-from antiphon.models.providers.gemini_live import NOTE_S
 from antiphon.tools.call import ToolCall
 from tests.fakes.gemini_talk import (
     COMPLETE,
@@ -76,17 +75,6 @@ async def test_results_name_the_ids_of_their_calls(name: str, fields: dict[str, 
         assert await talk.sent() == [{"toolResponse": {"functionResponses": responses}}]
         await talk.says(speaks("Noon."), GENERATED, IDLE)
         assert talk.events[-2:] == [GenerationComplete("t"), TurnComplete("t")]
-
-
-@pytest.mark.parametrize("words", ["It is noon.", " It is noon."])
-async def test_words_after_a_call_are_separated_from_those_before_it(words: str) -> None:
-    async with talking() as talk:
-        talk.model.respond("t", "What time is it?")
-        await talk.says(speaks("Let me see."), calls("function-call-1"))
-        talk.model.send_tool_results("t", [result("function-call-1")])
-        await talk.says(speaks(words))
-        said = "".join(each.text for each in talk.events if isinstance(each, OutputText))
-        assert said == "Let me see. It is noon."
 
 
 async def test_a_failed_call_is_told_as_an_error() -> None:
@@ -201,7 +189,7 @@ async def test_a_late_result_of_a_cancelled_call_is_a_note() -> None:
         await ask(talk, "function-call-1")
         await talk.says({"toolCallCancellation": {"ids": ["function-call-1"]}}, INTERRUPTED, COMPLETE)
         talk.model.send_tool_results("t", [result("function-call-1")])
-        assert await talk.sent(2 * NOTE_S) == [turn_of(note(), complete=False)]
+        assert await talk.sent() == [turn_of(note(), complete=False)]
 
 
 async def test_a_late_result_goes_with_the_next_text_otherwise() -> None:
