@@ -184,9 +184,6 @@ class Connector:
         """Whether there is another model than the one that was connected last, which cannot be used."""
         return self.rung is not None and self._pass_over(self.rung, error)
 
-    def set_voice(self, voice: str | None, speed: float) -> None:
-        self.voice = (voice, speed)
-
     def retire(self, connection: ModelConnection) -> None:
         """Closes a connection that is not needed any more."""
         connection.close()

@@ -125,7 +125,7 @@ class ContinuousModel:
     # Commands.
 
     def set_voice(self, voice: str | None, speed: float) -> None:
-        self._connector.set_voice(voice, speed)
+        self._connector.voice = (voice, speed)
         if self._upstream is not None:
             self._upstream.set_voice(voice, speed)
 

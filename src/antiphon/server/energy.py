@@ -81,7 +81,7 @@ class EnergyRequest(Struct, forbid_unknown_fields=True):
 
 class ChangedSessions(Struct, frozen=True):
     sessions: tuple[SessionEnergy, ...]
-    """Those that were changed, as they are now."""
+    """The sessions that were changed, with their new levels."""
 
 
 async def show_energy(deps: HttpDeps, request: Request, caller: Caller) -> Response:

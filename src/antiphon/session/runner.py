@@ -448,13 +448,13 @@ class Runner:
         try:
             self.models.connect(self.state.mode).respond(turn, text, ran)
         except ModelError as error:
-            self.post(partial(self.step, live.TurnFailed.because_of(error, turn)))
+            self.post_event(live.TurnFailed.because_of(error, turn))
 
     def _say(self, turn: str, text: str) -> None:
         try:
             self.models.connect(self.state.mode).say(turn, text)
         except ModelError as error:
-            self.post(partial(self.step, live.TurnFailed.because_of(error, turn)))
+            self.post_event(live.TurnFailed.because_of(error, turn))
 
     def _catch_up(self) -> None:
         """A model with a context of its own that lacks turns of other sessions is replaced, and any model that was

@@ -20,28 +20,12 @@ from antiphon.models.base import CallRequested, Event, FailureKind, ModelError, 
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 from tests.fakes.scripted import ScriptedModel
+from tests.fakes.streaming_model import StreamingModel
 
 TALK: Sequence[Message] = (
     UserMessage("What time is it in Tokyo?"),
     AssistantMessage("It's noon there."),
 )
-
-
-class Streaming:
-    """Streams these events, and knows whether its reply was closed."""
-
-    profile = TextProfile("talker", needs_network=False)
-
-    def __init__(self, events: Iterator[Event]) -> None:
-        self._events = events
-        self.is_closed = False
-
-    async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
-        try:
-            for event in self._events:
-                yield event
-        finally:
-            self.is_closed = True
 
 
 async def test_a_model_is_given_the_conversation_and_no_tools() -> None:
@@ -99,7 +83,7 @@ def test_a_long_conversation_is_cut_to_its_newest_part_and_a_summary_of_the_rest
     ids=["endless", "without_spaces"],
 )
 async def test_an_endless_summary_is_cut(events: Iterator[Event]) -> None:
-    model = Streaming(events)
+    model = StreamingModel(events)
     summary = await ModelSummarizer(model).summarize(TALK)
     assert MAX_SUMMARY_CHARS // 2 < len(summary) <= MAX_SUMMARY_CHARS
     assert model.is_closed
@@ -118,7 +102,7 @@ async def test_an_endless_summary_is_cut(events: Iterator[Event]) -> None:
 )
 async def test_a_model_without_a_summary_fails(events: Iterator[Event], kind: FailureKind) -> None:
     with pytest.raises(ModelError) as failed:
-        await ModelSummarizer(Streaming(events)).summarize(TALK)
+        await ModelSummarizer(StreamingModel(events)).summarize(TALK)
     assert failed.value.kind is kind
 
 
@@ -126,7 +110,7 @@ async def test_calls_of_the_model_are_ignored() -> None:
     events: Iterator[Event] = iter(
         [CallRequested(ToolCall(None, "x", {})), TextDelta("You asked \ud83d for\n\nthe time.")]
     )
-    assert await ModelSummarizer(Streaming(events)).summarize(TALK) == "You asked \ufffd for the time."
+    assert await ModelSummarizer(StreamingModel(events)).summarize(TALK) == "You asked \ufffd for the time."
 
 
 async def test_a_summary_can_be_given_up() -> None:

@@ -1,37 +1,20 @@
 """Limits hold for any text model, and what was said before one was exceeded has been passed on."""
 
-from collections.abc import AsyncIterator, Iterator
 from itertools import count
 
 import pytest
 
-from antiphon.models.base import CallRequested, Event, FailureKind, ModelError, Prompt, TextDelta, TextProfile
+from antiphon.models.base import CallRequested, Event, FailureKind, ModelError, Prompt, TextDelta
 from antiphon.models.bounded import MAX_ANSWER_CHARS, MAX_CALLS, REPEATED_CHARS, BoundedModel, is_repetitive
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import UserMessage
+from tests.fakes.streaming_model import StreamingModel
 
 PROMPT = Prompt("", [UserMessage("hi")], [], Mode.TEXT)
 
 
-class Saying:
-    """Says these events, and knows whether its reply was closed."""
-
-    profile = TextProfile("talker", needs_network=False)
-
-    def __init__(self, events: Iterator[Event]) -> None:
-        self._events = events
-        self.is_closed = False
-
-    async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
-        try:
-            for event in self._events:
-                yield event
-        finally:
-            self.is_closed = True
-
-
-async def said_until_failure(model: Saying) -> tuple[list[Event], ModelError]:
+async def said_until_failure(model: StreamingModel) -> tuple[list[Event], ModelError]:
     said: list[Event] = []
 
     async def listen() -> None:
@@ -44,7 +27,7 @@ async def said_until_failure(model: Saying) -> tuple[list[Event], ModelError]:
 
 
 async def test_an_endless_answer_is_stopped_at_the_limit() -> None:
-    model = Saying(TextDelta(f"word{number} ") for number in count())
+    model = StreamingModel(TextDelta(f"word{number} ") for number in count())
     said, failure = await said_until_failure(model)
     chars = sum(len(event.text) for event in said if isinstance(event, TextDelta))
     assert MAX_ANSWER_CHARS - 20 < chars <= MAX_ANSWER_CHARS
@@ -54,20 +37,20 @@ async def test_an_endless_answer_is_stopped_at_the_limit() -> None:
 
 @pytest.mark.parametrize("passage", ["I am sorry. ", "\n", "ab" * 300])
 async def test_a_repeated_passage_is_stopped_early(passage: str) -> None:
-    said, failure = await said_until_failure(Saying(TextDelta(passage) for _ in count()))
+    said, failure = await said_until_failure(StreamingModel(TextDelta(passage) for _ in count()))
     assert sum(len(event.text) for event in said if isinstance(event, TextDelta)) < 2 * REPEATED_CHARS
     assert failure.kind is FailureKind.LOOPED
 
 
 async def test_too_many_calls_in_a_message_are_refused() -> None:
-    said, failure = await said_until_failure(Saying(CallRequested(ToolCall(None, "f", {})) for _ in count()))
+    said, failure = await said_until_failure(StreamingModel(CallRequested(ToolCall(None, "f", {})) for _ in count()))
     assert len(said) == MAX_CALLS
     assert str(failure) == "talker asked for more than 32 tool calls in one message, so I stopped it."
 
 
 async def test_an_ordinary_answer_passes_unchanged() -> None:
     events: list[Event] = [TextDelta("Hello "), CallRequested(ToolCall(None, "f", {})), TextDelta("there.")]
-    assert [event async for event in BoundedModel(Saying(iter(events))).reply(PROMPT)] == events
+    assert [event async for event in BoundedModel(StreamingModel(iter(events))).reply(PROMPT)] == events
 
 
 @pytest.mark.parametrize(

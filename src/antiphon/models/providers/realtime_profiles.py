@@ -10,7 +10,7 @@ REALTIME_HZ: Final = 24_000
 """The only rate of PCM that the API takes and gives."""
 MAX_SESSION_S: Final = 3_600.0
 CONTEXT_TOKENS: Final = 28_000
-"""Of the window of 32,768 tokens, an answer may take up 4,096."""
+"""The context has 32,768 tokens, of which 4,096 are kept for the answer."""
 MIN_SPEED: Final = 0.25
 MAX_SPEED: Final = 1.5
 
