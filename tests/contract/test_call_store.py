@@ -254,3 +254,12 @@ async def test_the_unfinished_runs_of_a_session_are_listed_oldest_first(calls: C
     await calls.finish(record("d", "p4", "h4", result=b"{}"))
     assert list(await calls.unfinished("s1")) == [older, newer]
     assert list(await calls.unfinished("nobody")) == []
+
+
+async def test_the_records_of_sessions_are_cleared(calls: CallStore) -> None:
+    for number, session in enumerate(("s1", "s1", "s2", "s3")):
+        await calls.finish(finished(record(f"c{number}", f"p{number}", session_id=session)))
+    assert await calls.clear({"s1", "s2", "unknown"}) == 3
+    assert await calls.find("s1", "p0", None) is None
+    assert await calls.find("s3", "p3", None) is not None
+    assert await calls.clear(()) == 0

@@ -123,3 +123,12 @@ async def test_a_token_is_replaced_only_once(confirmations: ConfirmationStore) -
     await confirmations.put(confirmation())
     replaced = await asyncio.gather(*(confirmations.rehash("t1", f"new{n}", "s1", "ann") for n in range(20)))
     assert replaced.count(True) == 1
+
+
+async def test_the_confirmations_of_a_user_are_cleared(confirmations: ConfirmationStore) -> None:
+    await confirmations.put(confirmation("t1"))
+    await confirmations.put(confirmation("t2", session_id="s2"))
+    await confirmations.put(confirmation("t3", user="bob"))
+    assert await confirmations.clear("ann") == 2
+    assert await confirmations.take("t1", "s1", "ann") is None
+    assert await confirmations.take("t3", "s1", "bob") is not None

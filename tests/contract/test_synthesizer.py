@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from antiphon.audio.pcm import duration_ms
-from antiphon.speech.base import Sound, SpeechError, Synthesizer
+from antiphon.speech.base import Sound, SpeechError, Synthesizer, Voice
+from antiphon.speech.engines.hibari import HibariSynthesizer
+from antiphon.speech.engines.hibari.synthesizer import VoiceFile
 from antiphon.speech.engines.moonshine import MoonshineRecognizer
 from antiphon.speech.engines.openai import OpenAISynthesizer
 from antiphon.speech.engines.piper import PiperSynthesizer
@@ -30,7 +32,7 @@ MAX_ERROR_RATE = 0.1
 """The word error rate over the whole set. The worst of 50 other sets had 0.045; a single sentence varies too much."""
 SENTENCE = "The train to London leaves at half past seven in the morning."
 STORY = "My sister lives in Chicago. She has two dogs and a cat. On Sunday we will go to the river together."
-NAMES = ["piper", "wyoming", "offered", "openai"]
+NAMES = ["hibari", "piper", "wyoming", "offered", "openai"]
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,11 @@ def workers() -> Iterator[Workers]:
     made = Workers(threads=1)
     yield made
     asyncio.run(made.aclose())
+
+
+@pytest.fixture(scope="module")
+def hibari(workers: Workers) -> HibariSynthesizer:
+    return HibariSynthesizer(workers)
 
 
 @pytest.fixture(scope="module")
@@ -83,36 +90,41 @@ def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
 
 
 @pytest.fixture(params=NAMES)
-async def synthesizer(request: pytest.FixtureRequest, piper: PiperSynthesizer) -> AsyncIterator[Synthesizer]:
+async def synthesizer(request: pytest.FixtureRequest, hibari: HibariSynthesizer) -> AsyncIterator[Synthesizer]:
     match request.param:
+        case "hibari":
+            yield hibari
         case "piper":
-            yield piper
+            yield request.getfixturevalue("piper")
         case "wyoming":
             remote = WyomingSynthesizer("127.0.0.1", request.getfixturevalue("wyoming_piper"), "en_US-joe-medium")
             await remote.open()
             yield remote
             await remote.aclose()
         case "offered":
-            async with serve_wyoming("tcp://127.0.0.1:0", request.getfixturevalue("moonshine"), piper) as uri:
+            async with serve_wyoming("tcp://127.0.0.1:0", request.getfixturevalue("moonshine"), hibari) as uri:
                 address = parse_uri(uri)
                 remote = WyomingSynthesizer(address.host, address.port)
                 await remote.open()
                 yield remote
                 await remote.aclose()
         case _:
-            async with serve_audio_api(synthesizer=piper) as url:
+            async with serve_audio_api(synthesizer=hibari) as url:
                 hosted = OpenAISynthesizer(url, MOUTH_MODEL, KEY)
                 yield hosted
                 await hosted.aclose()
 
 
-@pytest.fixture(params=["piper", "wyoming", "openai"])
+@pytest.fixture(params=["hibari", "piper", "wyoming", "openai"])
 def ask_the_dead(request: pytest.FixtureRequest, tmp_path: Path, workers: Workers) -> Callable[[], Awaitable[object]]:
     """Sends a request to an engine whose files or server are gone."""
 
     async def ask() -> object:
         dead: Synthesizer
         match request.param:
+            case "hibari":
+                gone = VoiceFile(Voice("heart", "Heart", "en-US"), tmp_path / "gone.onnx", is_british=False)
+                dead = HibariSynthesizer(workers, {"heart": gone})
             case "piper":
                 dead = PiperSynthesizer(tmp_path, workers)
             case "wyoming":

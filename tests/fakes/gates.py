@@ -7,16 +7,21 @@ from typing import Any
 
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.authoring.testing import Outbox, StillClock
+from antiphon.services.kb import Knowledge
+from antiphon.services.kb.embedders import LazyEmbedder
+from antiphon.services.lists import offer_lists
+from antiphon.services.tool_storage import offer_storage
 from antiphon.storage.base import AuditLine
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.arguments import Arguments
 from antiphon.tools.call import ToolCall
-from antiphon.tools.context import Args, Context
+from antiphon.tools.context import Args, Context, Offer, SessionView, ToolView
+from antiphon.tools.errors import ErrorType, ToolError
 from antiphon.tools.executor import Executor
 from antiphon.tools.registry import Snapshot
 from antiphon.tools.result import ToolResult, ok
 from antiphon.tools.session import ToolSession
-from antiphon.tools.spec import Category, Mode, SideEffects, ToolSpec
+from antiphon.tools.spec import Capability, Category, Mode, SideEffects, ToolSpec
 from antiphon.tools.tool import Tool, compile_availability
 
 ANY_TEXT: dict[str, Any] = {
@@ -45,7 +50,8 @@ class Counted:
 
 def make_tool(id: str = "read_it", execute: Any = None, **overrides: Any) -> Tool:
     """Makes a read-only utility by default. Arguments that are not fields of the spec are fields of the tool."""
-    of_tool = {name: overrides.pop(name) for name in ("preview", "needs_confirmation", "digest") if name in overrides}
+    own = ("preview", "prepare", "needs_confirmation", "is_asked_for", "digest")
+    of_tool = {name: overrides.pop(name) for name in own if name in overrides}
     spec: dict[str, Any] = {
         "tool_id": id,
         "version": "1.0.0",
@@ -98,13 +104,39 @@ class Toolset:
         return Snapshot(self.version, MappingProxyType(dict(self.tools)))
 
 
+class NotOffered:
+    """A capability whose service is not there: whatever a handler asks of it fails as expected."""
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        async def refuse(*args: Any, **named: Any) -> Any:
+            raise ToolError(ErrorType.PERMANENT, "There is no such service here.")
+
+        return refuse
+
+
+def offer_nothing(session: SessionView, tool: ToolView) -> object:
+    return NotOffered()
+
+
+def make_offers(database: Any, clock: StillClock) -> dict[str, Offer]:
+    """What the built-in tools can use, on the stores of a test."""
+    knowledge = Knowledge(database.knowledge, LazyEmbedder(None), clock)
+    return {
+        **dict.fromkeys(Capability, offer_nothing),
+        Capability.KB: lambda session, tool: knowledge.session(session),
+        Capability.LISTS: offer_lists(database.lists, clock),
+        Capability.STORAGE: offer_storage(database.tool_values, clock),
+    }
+
+
 class Gate:
-    """An executor and one session of it."""
+    """An executor and one session of it. It offers every capability, so that the built-in tools can be loaded."""
 
     def __init__(self, *tools: Tool, database: Any = None, clock: StillClock | None = None, **options: Any) -> None:
         self.clock = clock or StillClock()
         self.database = database or MemoryDatabase()
         self.registry = Toolset({tool.id: tool for tool in tools})
+        options["offers"] = make_offers(self.database, self.clock) | options.get("offers", {})
         self.executor = Executor(
             self.registry,  # type: ignore[arg-type]
             calls=self.database.calls,

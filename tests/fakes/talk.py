@@ -17,6 +17,7 @@ class RecordingListener:
 
     def __init__(self) -> None:
         self.answering = False
+        self.asking = False
         self.events: list[str] = []
         self.at_s: list[float] = []
         self.captions: list[str] = []
@@ -43,6 +44,15 @@ class RecordingListener:
 
     def on_possible_speech(self, *, possible: bool) -> None:
         self._note("possible" if possible else "not possible")
+
+    def on_hold(self) -> None:
+        self._note("hold")
+
+    def on_release(self) -> None:
+        self._note("release")
+
+    def is_asking(self) -> bool:
+        return self.asking
 
     def on_speech(self, turn: Turn) -> None:
         self.spoken.append(turn.id)

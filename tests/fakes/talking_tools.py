@@ -95,7 +95,7 @@ SENTENCES: dict[str, dict[str, Any]] = {
                 "say": "That makes {result}.",
             },
         ],
-        "examples": {"expression": "3 + 4", "percent": "15", "amount": "80"},
+        "slot_examples": {"expression": "3 + 4", "percent": "15", "amount": "80"},
     },
     "calculate_date": {
         "data": [

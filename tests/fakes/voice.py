@@ -17,8 +17,9 @@ from antiphon.audio.vad import VadStream
 from antiphon.models.base import TextModel
 from antiphon.models.cascade.batched_vad import BatchedVad
 from antiphon.models.cascade.cascade import Cascade, make_profile
+from antiphon.models.cascade.end_of_turn import Silences
 from antiphon.models.cascade.endpointer import SPEECH, STILL_SPEECH
-from antiphon.models.cascade.shared_engines import SharedEngines, Silences
+from antiphon.models.cascade.shared_engines import SharedEngines
 from antiphon.models.completeness import Completeness
 from antiphon.models.live import (
     InputTranscript,
@@ -35,7 +36,7 @@ from antiphon.tools.spec import Mode
 from antiphon.transcript import Entry, Message, Transcript
 from tests.fakes.paced import Listener
 
-SILENCES: Final = Silences(short_ms=300, middle_ms=600, long_ms=900)
+SILENCES: Final = Silences(short_ms=300, middle_ms=600, long_ms=900, unfinished_ms=2_000)
 
 HZ: Final = 16_000
 PUSH_MS: Final = 20
@@ -101,6 +102,8 @@ class LoudnessVad:
     def __init__(self) -> None:
         self.batches: list[int] = []
         self.fails = False
+        self.highest = 1.0
+        """The highest probability that it gives, as for a noise."""
         self.lag_frames = 0
         """How long it still reports speech after the end of speech, as real ones do."""
         self._lagging: dict[VadStream, int] = {}
@@ -115,7 +118,7 @@ class LoudnessVad:
         return [self._hear(stream, frame) for stream, frame in batch]
 
     def _hear(self, stream: VadStream, frame: bytes | Samples) -> float:
-        likely = min(1.0, int(np.abs(to_samples(frame).astype(np.int32)).max()) / CERTAIN)
+        likely = min(self.highest, int(np.abs(to_samples(frame).astype(np.int32)).max()) / CERTAIN)
         left = self._lagging.get(stream, 0)
         self._lagging[stream] = self.lag_frames if likely >= SPEECH else max(0, left - 1)
         return max(likely, STILL_SPEECH) if left else likely

@@ -14,6 +14,8 @@ from antiphon.models.text_live import text_factory
 from antiphon.security.admission import Caller
 from antiphon.server.deps import HttpDeps
 from antiphon.server.http import routes
+from antiphon.services.kb import Knowledge
+from antiphon.services.kb.embedders import LazyEmbedder
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 from tests.fakes.calls import LoopClock, Server
@@ -26,6 +28,7 @@ class WebApp:
     def __init__(self, server: Server, **deps: Any) -> None:
         self.server = server
         self.problems: list[str] = []
+        deps.setdefault("knowledge", Knowledge(server.database.knowledge, LazyEmbedder(None), LoopClock()))
         self.deps = HttpDeps(
             hub=server.hub,
             conversations=server.database.conversations,

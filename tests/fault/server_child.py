@@ -8,12 +8,16 @@ messages that the model was given. "recite COUNT" is answered by so many words, 
 
 The voice hears the words of `RECITED`, and what it says can be read (`tests/fakes/spelling.py`). With the model
 "native", the server itself cannot speak: only the model has a voice.
+
+With "dies-after=METHOD:COUNT", it kills itself after that method of the store of reminders has been called as often.
 """
 
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 from antiphon.clock import SystemClock
 from antiphon.compose import open_app
@@ -24,13 +28,15 @@ from antiphon.security.quota import Quota
 from antiphon.server.app import make_app
 from antiphon.server.authenticator import Authenticator
 from antiphon.server.serving import Server, listen, run_loop
+from antiphon.services.reminders import Scheduler
+from antiphon.session.ringing import Listeners
 from antiphon.telemetry import log
 from antiphon.tools.call import ToolCall
 from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
 from tests.fakes.paced import Paced
 from tests.fakes.spelling import SpellingVoice
 from tests.fakes.voice import FakeEngines
-from tests.fault.servers import LOOK_FIRST, QUESTION_WORDS, RECITE, RESTARTING, ROLES, recital, story
+from tests.fault.servers import DIES_AFTER, LOOK_FIRST, QUESTION_WORDS, RECITE, RESTARTING, ROLES, recital, story
 
 NAMES = {UserMessage: "user", AssistantMessage: "assistant", ToolMessage: "tool"}
 
@@ -52,6 +58,20 @@ class Storyteller:
         yield MessageComplete(StopReason.DONE)
 
 
+def die_after(store: object, name: str, count: int) -> None:
+    """Has the process killed in the moment after its so many-eth write by this method: nothing after it happens."""
+    method, left = getattr(store, name), [count]
+
+    async def call(*args: Any) -> Any:
+        outcome = await method(*args)
+        left[0] -= 1
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return outcome
+
+    setattr(store, name, call)
+
+
 async def main(folder: Path, drain_s: float, model_name: str) -> None:
     log.configure(json=True, level="info")
     async with open_app(Settings(project_dir=folder, data_dir=folder)) as app:
@@ -67,13 +87,19 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
 
         speaks = None if model_name == "native" else synthesize
         hub = app.hub(app.ladders(model, fakes.factory(model, voice)), speaks)
+        if model_name.startswith(DIES_AFTER):
+            method, count = model_name.removeprefix(DIES_AFTER).split(":")
+            die_after(app.database.reminders, method, int(count))
+        scheduler = Scheduler(app.services.reminders, Listeners(hub, app.database.reminders, SystemClock()))
         authenticator = Authenticator(app.database.tokens, app.database.blocks, SystemClock(), required=False)
         asgi = make_app(hub, authenticator, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
 
         async def drain() -> None:
+            await scheduler.aclose()
             await hub.drain(drain_s, RESTARTING)
 
         def started() -> None:
+            scheduler.start()
             os.write(1, f"{port}\n".encode())
 
         await Server(asgi, host="127.0.0.1", port=port, on_drain=drain, on_started=started).serve(sockets)

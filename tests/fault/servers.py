@@ -26,6 +26,7 @@ RECITED: Final = (
 )
 QUESTION_WORDS: Final = ("look", "first", "and", RECITE, *map(str, range(1, len(RECITED) + 1)))
 """The words that these servers recognize."""
+DIES_AFTER: Final = "dies-after="
 RESTARTING: Final = "The server is restarting."
 
 Message = dict[str, Any]

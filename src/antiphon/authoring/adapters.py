@@ -54,6 +54,7 @@ def adapt_for_mcp(spec: ToolSpec) -> dict[str, Any]:
     """Makes the `Tool` of the Model Context Protocol."""
     tool: dict[str, Any] = {
         "name": spec.tool_id,
+        "title": spec.shown_title,
         "description": spec.description,
         "inputSchema": spec.parameters,
         "annotations": {

@@ -93,7 +93,13 @@ data:
   - sentences:
       - "(use|run) WORDS with {text}"
 # The words for {text} when the sentence is suggested to people.
-examples: {text: good morning}
+slot_examples: {text: good morning}
+# Whole requests in other words, a dozen or more: they are compared by meaning with what no sentence above matches.
+# examples:
+#   - could you WORDS something for me
+# How arguments are found in such requests, and the question for one that is missing.
+# arguments:
+#   text: {reader: text, ask: "With which words?"}
 """
 
 TEST: Final = """\

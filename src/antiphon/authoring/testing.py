@@ -9,16 +9,14 @@ from types import ModuleType
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import msgspec
-
-from antiphon.tools.arguments import Arguments
 from antiphon.tools.context import Args, Audio, AuditTrail, Context, Messaging, SessionView, ToolView, Voice
 from antiphon.tools.errors import RegistryError
 from antiphon.tools.loader import import_handler
 from antiphon.tools.messages import Message, is_message, not_a_message
+from antiphon.tools.outputs import find_mismatches
 from antiphon.tools.result import ToolResult
 from antiphon.tools.source import Source, parse_json, read
-from antiphon.tools.spec import Capability, Mode
+from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Execute
 
 
@@ -75,7 +73,7 @@ def make_context(
     messaging: Messaging | None = None,
     audit: AuditTrail | None = None,
     seed: int = 7,
-    granted: Mapping[Capability, object] | None = None,
+    granted: Mapping[str, object] | None = None,
 ) -> Context:
     """Makes the second argument of `execute`, with fakes for what the server provides."""
     return Context(
@@ -105,18 +103,6 @@ def load_module(directory: Path) -> ModuleType:
     if outputs is not None and hasattr(handler, "execute"):
         handler.execute = _checked(handler.execute, outputs)  # type: ignore[attr-defined]
     return handler
-
-
-def find_mismatches(outputs: dict[str, Any] | None, result: ToolResult) -> list[str]:
-    """Lists what the schema does not allow in the data of a result, each with its path. A failure has no data."""
-    if outputs is None or not result.ok:
-        return []
-    try:
-        # As the caller will see it: a tuple is a list there.
-        data = msgspec.json.decode(msgspec.json.encode(result.data))
-    except (TypeError, ValueError) as error:
-        return [f"/: the data is not JSON: {error}"]
-    return [f"{problem['path']}: {problem['message']}" for problem in Arguments(outputs).problems(data)]
 
 
 def _checked(execute: Execute, outputs: dict[str, Any]) -> Execute:

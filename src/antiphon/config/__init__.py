@@ -15,10 +15,19 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
+from antiphon.config import mcp
+from antiphon.config.mcp import McpServer as McpServer
+from antiphon.config.mcp import ToolPolicy as ToolPolicy
+from antiphon.config.quoting import MAX_QUOTE_CHARS as MAX_QUOTE_CHARS
+from antiphon.config.quoting import quote
 from antiphon.config.sections import MAX_INSTRUCTIONS_CHARS
 from antiphon.config.sections import Assistant as Assistant
 from antiphon.config.sections import Audit as Audit
+from antiphon.config.sections import Calendar as Calendar
 from antiphon.config.sections import Continuity as Continuity
+from antiphon.config.sections import Home as Home
+from antiphon.config.sections import Images as Images
+from antiphon.config.sections import Knowledge as Knowledge
 from antiphon.config.sections import Ladder as Ladder
 from antiphon.config.sections import Model as Model
 from antiphon.config.sections import Ollama as Ollama
@@ -29,6 +38,8 @@ from antiphon.config.sections import Storage as Storage
 from antiphon.config.sections import TextLadder as TextLadder
 from antiphon.config.sections import Tools as Tools
 from antiphon.config.sections import VoiceLadder as VoiceLadder
+from antiphon.config.sections import Weather as Weather
+from antiphon.config.sections import Web as Web
 from antiphon.errors import AntiphonError
 
 FILE_NAME: Final = "antiphon.toml"
@@ -36,9 +47,13 @@ VARIABLE_PREFIX: Final = "ANTIPHON_"
 DATA_DIR_VARIABLE: Final = "ANTIPHON_DATA_DIR"
 MODELS_DIR_VARIABLE: Final = "ANTIPHON_MODELS_DIR"
 DEFAULT: Final = "default"
-MAX_QUOTE_CHARS: Final = 200
-"""How much of an invalid value an error shows."""
-_SILENCES: Final = ("speech.short_silence_ms", "speech.middle_silence_ms", "speech.long_silence_ms")
+_FILE_ONLY: Final = f"MCP servers are set in {FILE_NAME} only, as [mcp.servers.NAME]. Remove the variable."
+_SILENCES: Final = (
+    "speech.short_silence_ms",
+    "speech.middle_silence_ms",
+    "speech.long_silence_ms",
+    "speech.unfinished_silence_ms",
+)
 
 
 class ConfigError(AntiphonError):
@@ -66,9 +81,15 @@ class _Document(BaseSettings):
     continuity: Continuity
     ollama: Ollama
     speech: Speech
+    images: Images
     tools: Tools
+    knowledge: Knowledge
     storage: Storage
     audit: Audit
+    calendar: Calendar
+    web: Web
+    weather: Weather
+    home: Home
 
 
 class _Environment(EnvSettingsSource):
@@ -79,8 +100,8 @@ class _Environment(EnvSettingsSource):
         }
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
-        """Decodes a list: JSON, or names separated by commas. Invalid JSON stays a string, and fails validation."""
-        if not value.startswith("["):
+        """Decodes a list: JSON, or names separated by commas; or a table in JSON. Invalid JSON fails validation."""
+        if not value.startswith(("[", "{")):
             return [name.strip() for name in value.split(",")]
         try:
             return json.loads(value)
@@ -126,9 +147,17 @@ class Settings:
     continuity: Continuity = field(default_factory=Continuity)
     ollama: Ollama = field(default_factory=Ollama)
     speech: Speech = field(default_factory=Speech)
+    images: Images = field(default_factory=Images)
     tools: Tools = field(default_factory=Tools)
+    knowledge: Knowledge = field(default_factory=Knowledge)
     storage: Storage = field(default_factory=Storage)
     audit: Audit = field(default_factory=Audit)
+    calendar: Calendar = field(default_factory=Calendar)
+    web: Web = field(default_factory=Web)
+    weather: Weather = field(default_factory=Weather)
+    home: Home = field(default_factory=Home)
+    mcp_servers: Mapping[str, McpServer] = field(default_factory=dict)
+    """The tables `[mcp.servers.NAME]`, by name."""
     given: Mapping[str, str] = field(default_factory=dict)
     """The keys that were set, and where."""
 
@@ -136,6 +165,11 @@ class Settings:
     def models_dir(self) -> Path:
         """The folder of the model files: in the data folder, or shared by all users and projects of a machine."""
         return self.shared_models_dir or self.data_dir / "models"
+
+    @property
+    def images_dir(self) -> Path | None:
+        """The folder of the images that were made; None if nothing is kept, as with a database in memory."""
+        return None if self.database_path is None else self.data_dir / "images"
 
     @property
     def artifact_path(self) -> Path:
@@ -157,6 +191,8 @@ class Settings:
 
     def value(self, key: str) -> Any:
         """Returns the value of one of the keys of `origins`."""
+        if key.startswith(mcp.PREFIX):
+            return mcp.value_of(self.mcp_servers, key)
         name, _, bare = key.rpartition(".")
         section: Any = self
         for each in name.split(".") if name else ():
@@ -165,7 +201,8 @@ class Settings:
 
     def origins(self) -> Mapping[str, str]:
         """Returns where the value of each key came from: "default", the file, or the variable."""
-        return {key: self.given.get(key, DEFAULT) for key in (*_FIELDS, *_FOLDERS)}
+        keys = (*_FIELDS, *mcp.keys_of(self.mcp_servers), *_FOLDERS)
+        return {key: self.given.get(key, DEFAULT) for key in keys}
 
 
 def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Settings:
@@ -177,8 +214,12 @@ def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Pa
     cwd = Path.cwd() if cwd is None else cwd.absolute()
     path = _find(config_path, cwd)
     problems = _unknown_variables(env)
-    tables = {} if path is None else _read(path, problems)
-    given = {f"{name}.{key}": path.name for name, table in tables.items() for key in table} if path else {}
+    document = {} if path is None else _read(path, problems)
+    file = "" if path is None else path.name
+    servers = mcp.read_servers(document.pop("mcp", {}), file, problems)
+    tables = _known_tables(document, file, problems)
+    given = {f"{name}.{key}": file for name, table in tables.items() for key in table}
+    given |= dict.fromkeys(mcp.given_keys(servers), file)
     for name, table in _tables(_Environment(env)()):
         tables.setdefault(name, {}).update(table)
         given |= {f"{name}.{key}": _variable(f"{name}.{key}") for key in table}
@@ -199,6 +240,7 @@ def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Pa
         data_dir=folders.get("data_dir") or _user_data_dir(),
         shared_models_dir=folders.get("models_dir"),
         config_path=path,
+        mcp_servers=servers,
         given=given,
         **sections,
     )
@@ -213,11 +255,11 @@ def _find(config_path: Path | None, cwd: Path) -> Path | None:
     raise ConfigError([f"there is no settings file {path}. Give --config the path of an {FILE_NAME}, or omit it."])
 
 
-def _read(path: Path, problems: list[str]) -> dict[str, dict[str, Any]]:
-    """Reads the known settings of the file, and adds a problem for each mistake in the rest."""
+def _read(path: Path, problems: list[str]) -> dict[str, Any]:
+    """Reads the file. Returns an empty document, and adds a problem, if that is not possible."""
     try:
         text = path.read_text("utf-8-sig")  # Windows editors may begin a file with a byte order mark
-        document = tomllib.loads(text)
+        return tomllib.loads(text)
     except OSError as error:
         problems.append(f"{path} cannot be read: {error.strerror}.")
     except UnicodeDecodeError:
@@ -227,8 +269,6 @@ def _read(path: Path, problems: list[str]) -> dict[str, dict[str, Any]]:
         at = re.match(r"line (\d+)", place)
         line = int(at[1]) if at else len(text.splitlines())
         problems.append(f"{path.name}, line {line}: this is not valid TOML ({what}).")
-    else:
-        return _known_tables(document, path.name, problems)
     return {}
 
 
@@ -237,11 +277,11 @@ def _known_tables(document: Mapping[str, Any], file: str, problems: list[str]) -
     for name, table in _tables(document):
         if name in _GROUPS:
             inner = " and ".join(f"[{each}]" for each in _SECTIONS if each.startswith(f"{name}."))
-            problems.append(f"{file}: {name} is {_quote(table)}; it must be a table, which has {inner}.")
+            problems.append(f"{file}: {name} is {quote(table)}; it must be a table, which has {inner}.")
         elif name not in _SECTIONS:
             problems.append(_unknown(file, name, isinstance(table, dict)))
         elif not isinstance(table, dict):
-            problems.append(f"{file}: {name} is {_quote(table)}; it must be a table, which starts with [{name}].")
+            problems.append(f"{file}: {name} is {quote(table)}; it must be a table, which starts with [{name}].")
         else:
             tables[name] = {key: value for key, value in table.items() if f"{name}.{key}" in _FIELDS}
             problems += [_unknown(file, f"{name}.{key}") for key in table if key not in tables[name]]
@@ -266,7 +306,9 @@ def _unknown(file: str, name: str, is_section: bool = False) -> str:
 def _unknown_variables(env: Mapping[str, str]) -> list[str]:
     known = {_variable(key): key for key in _FIELDS} | {name: key for key, name in _FOLDERS.items()}
     return [
-        f"{name}: there is no such setting. The nearest is {_nearest(name, list(known))}."
+        f"{name}: {_FILE_ONLY}"
+        if name.startswith(_variable(mcp.PREFIX))
+        else f"{name}: there is no such setting. The nearest is {_nearest(name, list(known))}."
         for name in sorted(env)
         if name.startswith(VARIABLE_PREFIX) and name not in known
     ]
@@ -280,7 +322,7 @@ def _validate(name: str, table: Mapping[str, Any], given: Mapping[str, str], pro
         for key in dict.fromkeys(str(each["loc"][0]) for each in error.errors()):
             dotted = f"{name}.{key}"
             problems.append(
-                f"{_place(dotted, given)} is {_quote(table[key])}; it must be {_FIELDS[dotted].description}."
+                f"{_place(dotted, given)} is {quote(table[key])}; it must be {_FIELDS[dotted].description}."
             )
         return None
 
@@ -289,9 +331,9 @@ def _contradictions(speech: Speech | None, given: Mapping[str, str]) -> list[str
     """Finds values that are valid alone but contradict each other."""
     if speech is None:
         return []
-    silences = list(zip(_SILENCES, speech.silences_ms, strict=True))
-    if _SILENCES[1] not in given:
-        del silences[1]
+    # The silences that were not set adapt to the others, except for the two that these are measured by.
+    settled = {_SILENCES[0], _SILENCES[2], *given}
+    silences = [each for each in zip(_SILENCES, speech.silences_ms, strict=True) if each[0] in settled]
     for (shorter, ms), (longer, longer_ms) in pairwise(silences):
         if ms > longer_ms and shorter in given:
             return [f"{_place(shorter, given)} is {ms}; it must be at most {longer}, which is {longer_ms}."]
@@ -301,10 +343,12 @@ def _contradictions(speech: Speech | None, given: Mapping[str, str]) -> list[str
 
 
 def _between(speech: Speech, given: Mapping[str, str]) -> Speech:
-    """Fits the middle silence between the outer ones, unless it was set."""
-    short_ms, middle_ms, long_ms = speech.silences_ms
+    """Fits the middle silence between its neighbours, and the one after an unfinished request above them, unless they
+    were set."""
+    short_ms, middle_ms, long_ms, unfinished_ms = speech.silences_ms
     fitting = middle_ms if _SILENCES[1] in given else min(max(short_ms, middle_ms), long_ms)
-    return speech.model_copy(update={"middle_silence_ms": fitting})
+    longest = unfinished_ms if _SILENCES[3] in given else max(long_ms, unfinished_ms)
+    return speech.model_copy(update={"middle_silence_ms": fitting, "unfinished_silence_ms": longest})
 
 
 def _with_instructions(
@@ -348,12 +392,6 @@ def _nearest(name: str, known: list[str]) -> str:
         return get_close_matches(name, known, n=1, cutoff=0.0)[0]
     misplaced = [key for key in known if re.split(r"\.|__", key)[-1] == bare and key != bare]
     return misplaced[0] if misplaced else get_close_matches(name, known, n=1, cutoff=0.0)[0]
-
-
-def _quote(value: Any) -> str:
-    """Formats a value as JSON, without the password that the URL of a database may contain."""
-    quoted = re.sub(r"://.*@", "://…@", json.dumps(value, default=str, ensure_ascii=False))
-    return quoted if len(quoted) <= MAX_QUOTE_CHARS else f"{quoted[:MAX_QUOTE_CHARS]}…"
 
 
 def _variable(key: str) -> str:

@@ -55,6 +55,14 @@ Hours = Annotated[int, Field(ge=1, le=720, description="a number of hours from 1
 TextRung = Annotated[
     str, Field(description='a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"; "" means the default')
 ]
+ImageModel = Annotated[
+    str,
+    Field(
+        pattern=r"^(|openai:.+|gemini:.+)$",
+        description='a model that makes images, such as "openai:gpt-image-2.5-flare", "openai:URL#NAME" or '
+        '"gemini:gemini-3.1-flash-image"; "" means none',
+    ),
+]
 When = Annotated[Literal["auto", "always", "never"], Field(description='"auto", "always" or "never"')]
 Transcription = Annotated[
     str, Field(description='a model that transcribes, such as "gpt-transcribe"; on Azure, the name of its deployment')
@@ -74,8 +82,10 @@ SttReference = Annotated[
 TtsReference = Annotated[
     str,
     Field(
-        pattern=r"^(piper|none|wyoming:.+|openai:.+)$",
-        description='"piper", "wyoming:tcp://HOST:PORT", "openai:MODEL", "openai:URL#MODEL" or "none"',
+        pattern=r"^(hibari|piper|kokoro|none|wyoming:.+|openai:.+)$",
+        description=(
+            '"hibari", "piper", "kokoro", "wyoming:tcp://HOST:PORT", "openai:MODEL", "openai:URL#MODEL" or "none"'
+        ),
     ),
 ]
 KeepAlive = Annotated[
@@ -86,12 +96,23 @@ KeepAlive = Annotated[
     ),
 ]
 ContextTokens = Annotated[int, Field(ge=2_048, le=1_048_576, description="a number of tokens from 2048 to 1048576")]
-VoiceId = Annotated[str, Field(min_length=1, description='a voice of the engine, such as "joe"')]
+VoiceId = Annotated[str, Field(min_length=1, description='a voice of the engine, such as "heart"')]
 Silence = Annotated[int, Field(ge=100, le=5_000, description="a number of milliseconds from 100 to 5000")]
 Days = Annotated[int, Field(ge=0, le=36_500, description="a number of days; 0 keeps everything")]
 Folders = Annotated[tuple[str, ...], Field(strict=False, description='a list of folders, such as ["tools"]')]
 ToolCount = Annotated[int, Field(ge=0, le=128, description="a number of tools from 0 to 128; 0 means all of them")]
 ToolIds = Annotated[tuple[str, ...], Field(strict=False, description='a list of tool ids, such as ["open_url"]')]
+ExpectedWords = Annotated[
+    tuple[str, ...], Field(strict=False, description='a list of names that people say, such as ["Roomba", "Aunt Ilse"]')
+]
+UserNames = Annotated[tuple[str, ...], Field(strict=False, description='a list of user names, such as ["ada", "bob"]')]
+Capabilities = Annotated[
+    dict[
+        Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")],
+        Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$")],
+    ],
+    Field(description='a table from names to "module:attribute", such as { crm = "mycompany.crm:offer" }'),
+]
 StorageUrl = Annotated[
     str,
     Field(
@@ -101,6 +122,25 @@ StorageUrl = Annotated[
 ]
 
 
+ServerUrl = Annotated[
+    str,
+    Field(
+        pattern=r"^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?(/[^\s?#@]*)?$",
+        description='the address of a server, such as "https://example.org", without a user or a query',
+    ),
+]
+OwnServerUrl = Annotated[
+    str,
+    Field(
+        pattern=r"^(https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?(/[^\s?#@]*)?)?$",
+        description='the address of a server, such as "http://192.168.1.5:8123", without a user; "" means none',
+    ),
+]
+PlaceName = Annotated[
+    str,
+    Field(pattern=r"^[^\x00-\x1f\x7f]{0,100}$", description='a place, such as "Oslo" or "Paris, Texas"; "" means none'),
+]
+UnitSystem = Annotated[Literal["metric", "imperial"], Field(description='"metric" or "imperial"')]
 AssistantName = Annotated[
     str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,60}$", description="a name of 1 to 60 characters, on one line")
 ]
@@ -115,6 +155,26 @@ Greeting = Annotated[
         max_length=MAX_GREETING_CHARS,
         description=f'a text of at most {MAX_GREETING_CHARS} characters; "" means no greeting',
     ),
+]
+
+
+CalendarProvider = Annotated[Literal["local", "caldav", "google"], Field(description='"local", "caldav" or "google"')]
+WebAddress = Annotated[
+    str,
+    Field(
+        pattern=r"^(|https?://[^\s@]+)$",
+        description='an address that begins with https:// or http://, without a password, or ""',
+    ),
+]
+JitsiServer = Annotated[
+    str, Field(pattern=r"^https?://[^\s@]+$", description='an address, such as "https://meet.jit.si"')
+]
+AccountName = Annotated[str, Field(description="the name of an account, or an empty text")]
+CalendarNames = Annotated[
+    tuple[str, ...], Field(strict=False, description='a list of calendars, such as ["Personal", "Work"]')
+]
+AccountUsers = Annotated[
+    tuple[str, ...], Field(strict=False, description='a list of users, such as ["local", "ann"], or ["*"]')
 ]
 
 
@@ -207,23 +267,43 @@ class Ollama(Section):
 
 class Speech(Section):
     stt: SttReference = "moonshine"
-    tts: TtsReference = "piper"
-    voice: VoiceId = "joe"
+    tts: TtsReference = "hibari"
+    voice: VoiceId = "heart"
     interim_captions: When = "auto"
-    short_silence_ms: Silence = 225
-    middle_silence_ms: Silence = 750
+    short_silence_ms: Silence = 160
+    middle_silence_ms: Silence = 770
     long_silence_ms: Silence = 900
+    unfinished_silence_ms: Silence = 2_000
+    words: ExpectedWords = ()
+    """Names that the local recogniser should expect, besides those of the home's devices and rooms."""
 
     @property
-    def silences_ms(self) -> tuple[int, int, int]:
-        """The silences after a complete request, after a possible end, and after anything else."""
-        return self.short_silence_ms, self.middle_silence_ms, self.long_silence_ms
+    def silences_ms(self) -> tuple[int, int, int, int]:
+        """The silences after a complete request, after a likely end, after anything else, and after a word that needs
+        another one."""
+        return self.short_silence_ms, self.middle_silence_ms, self.long_silence_ms, self.unfinished_silence_ms
+
+
+class Images(Section):
+    model: ImageModel = ""
+    """What makes images. Its key comes from the same environment variable as that of the provider's text models."""
 
 
 class Tools(Section):
     paths: Folders = ("tools",)
     disable: ToolIds = ()
     build: Switch = True
+    capabilities: Capabilities = {}
+    """What the project's own code offers to tools that list it in `uses`."""
+
+
+class Knowledge(Section):
+    """The knowledge base."""
+
+    embeddings: Switch = True
+    """Whether records are also found by their meaning, if the embedding model is there."""
+    studio_readers: UserNames = ()
+    """Who may read the namespace "studio". If it is empty, every user may."""
 
 
 class Storage(Section):
@@ -233,3 +313,45 @@ class Storage(Section):
 
 class Audit(Section):
     arguments: Switch = False
+
+
+class Calendar(Section):
+    """Where the users' events are. Passwords and tokens come from the environment; docs/calendar.md names them."""
+
+    provider: CalendarProvider = "local"
+    url: WebAddress = ""
+    """The address of the CalDAV server."""
+    username: AccountName = ""
+    """The account on the CalDAV server."""
+    calendars: CalendarNames = ()
+    """The own calendars of an account, the one for new events first. Empty means all of a CalDAV account, or the
+    primary one of Google."""
+    others: CalendarNames = ()
+    """Calendars of other people, of which only the busy times are told."""
+    users: AccountUsers = ("local",)
+    """The users of this server to whom a CalDAV or Google account belongs."""
+    jitsi: JitsiServer = "https://meet.jit.si"
+    """The Jitsi server of meeting links, if Zoom is not configured."""
+
+
+class Web(Section):
+    """Where searches and short answers come from."""
+
+    searxng: OwnServerUrl = ""
+    """A SearXNG to search with. Without one, DuckDuckGo is searched."""
+    duckduckgo: ServerUrl = "https://api.duckduckgo.com"
+    wikipedia: ServerUrl = "https://en.wikipedia.org"
+
+
+class Weather(Section):
+    location: PlaceName = ""
+    """The place that is meant if the user names none."""
+    units: UnitSystem = "metric"
+    forecast_url: ServerUrl = "https://api.open-meteo.com"
+    geocoding_url: ServerUrl = "https://geocoding-api.open-meteo.com"
+
+
+class Home(Section):
+    """A Home Assistant. Its access token is in the environment, never in the file."""
+
+    url: OwnServerUrl = ""

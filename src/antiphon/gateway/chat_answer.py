@@ -48,7 +48,7 @@ from antiphon.tools.messages import Message, Timeout
 from antiphon.tools.result import ConfirmationRequest
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
-from antiphon.transcript import Entry, Transcript
+from antiphon.transcript import Entry, Transcript, UserMessage
 
 TURN: Final = "turn"
 MAX_TURN_NUMBER: Final = 2**31
@@ -124,6 +124,7 @@ class ChatAnswer:
             zone=deps.zone,
             messaging=self._messaging,
         )
+        self._session.heard.extend(each.text for each in request.messages if isinstance(each, UserMessage))
         for name in request.tools:
             if name in self._session.snapshot.tools:
                 raise invalid(f"The server has a tool called {name} itself. Give yours another name.", "tools")

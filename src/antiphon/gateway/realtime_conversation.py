@@ -35,13 +35,14 @@ from antiphon.prompts.composer import MAX_CLIENT_INSTRUCTIONS_CHARS
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
-from antiphon.protocol.limits import MAX_VOICE_SPEED, MIN_VOICE_SPEED, speech_ms
+from antiphon.protocol.limits import speech_ms
 from antiphon.security.quota import Kind
 from antiphon.session import effects as fx
 from antiphon.session.client_application import ClientApplication
 from antiphon.session.runner import Observed
 from antiphon.session.state import BUSY, RESTING, Phase
 from antiphon.session.voice import UNAVAILABLE
+from antiphon.sound_format import MAX_VOICE_SPEED, MIN_VOICE_SPEED
 from antiphon.tools.errors import ClientToolError
 from antiphon.tools.spec import Mode
 from antiphon.transcript import UserMessage

@@ -160,6 +160,7 @@ class GatewaySession:
         )
         active = await deps.hub.attach(caller.user, hello, link, authenticated=caller.authenticated)
         active.token_id = caller.token_id
+        active.speaks_only = True
         account = Account(session=active.id, user=caller.user, address=address)
         runner = active.runner
         runner.charge(charge_to(deps.quota, account, deps.clock))

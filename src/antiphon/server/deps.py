@@ -12,6 +12,8 @@ from antiphon.clock import Clock
 from antiphon.models.health import ModelHealth
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Quota
+from antiphon.services.images import ImageFiles
+from antiphon.services.kb import Knowledge
 from antiphon.session.hub import Hub
 from antiphon.speech.base import Voice
 from antiphon.storage.conversations import ConversationStore, VoiceCallStore
@@ -67,6 +69,7 @@ class HttpDeps:
     hub: Hub
     conversations: ConversationStore
     voice_calls: VoiceCallStore
+    knowledge: Knowledge
     registry: Registry
     identify: Callable[[Request], Awaitable[Caller | None]]
     """Returns None for a request without a valid token where one is required."""
@@ -77,6 +80,8 @@ class HttpDeps:
     models: Callable[[], Sequence[Model]] = tuple
     voices: Callable[[], Sequence[Voice]] = tuple
     """The voices of the synthesizer, the default one first; none on a server that does not speak."""
+    images: ImageFiles | None = None
+    """The images that tools have made."""
     collectors: Sequence[Collector] = ()
     """Metrics besides those of the tools and the sessions."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from antiphon import __version__
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Account, Kind
-from antiphon.server import energy, records
+from antiphon.server import energy, images, kb, records
 from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
 from antiphon.server.authenticator import TooManyWrongTokens
 from antiphon.server.chat import Chat, ChatTurn
@@ -112,6 +112,8 @@ class Operation:
     """None for the chat, which keeps state between requests."""
     answer: Any
     """A struct, or the media type of a response that is not JSON; None for a response without a body."""
+    status: int = 200
+    """The HTTP status of a success with a body."""
     query: type | None = None
     body: type | None = None
     """What the body of a request must be; None if it has none."""
@@ -154,7 +156,9 @@ async def tools(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     wanted = snapshot.tools.values() if category is None else snapshot.by_category(category)
     entries = (
         ToolEntry(
-            **msgspec.structs.asdict(tool.spec), summary=tool.summary, metrics=ToolMetrics(**tool.stats.summary())
+            **{**msgspec.structs.asdict(tool.spec), "title": tool.spec.shown_title},
+            summary=tool.summary,
+            metrics=ToolMetrics(**tool.stats.summary()),
         )
         for tool in wanted
     )
@@ -188,6 +192,8 @@ _CONVERSATION = "/api/conversations/{id}"
 _CALLS = "/api/calls"
 _CALL = "/api/calls/{id}"
 _ENERGY = "/api/energy"
+_KNOWLEDGE = "/api/kb"
+_RECORD = "/api/kb/{id}"
 
 CHAT: Final = Operation(
     "POST",
@@ -261,6 +267,41 @@ OPERATIONS: Final = (
     Operation("DELETE", _CALL, "Delete a call.", handle=records.delete_call, answer=None, refusals=_GONE),
     Operation(
         "GET",
+        _KNOWLEDGE,
+        "Search the knowledge base, or list its newest records.",
+        handle=kb.search_records,
+        answer=kb.KnowledgeResults,
+        query=kb.KnowledgeQuery,
+        refusals=(*_BAD, RefusalCode.FORBIDDEN, RefusalCode.TOO_FAST),
+    ),
+    Operation(
+        "POST",
+        _KNOWLEDGE,
+        "Add a record to the knowledge base.",
+        handle=kb.add_record,
+        answer=kb.KnowledgeRecord,
+        status=201,
+        body=kb.NewRecord,
+        refusals=(*_BAD, RefusalCode.FORBIDDEN, RefusalCode.TOO_LARGE, RefusalCode.TOO_FAST),
+    ),
+    Operation(
+        "GET",
+        _RECORD,
+        "Get a record of the knowledge base.",
+        handle=kb.show_record,
+        answer=kb.KnowledgeRecord,
+        refusals=_GONE,
+    ),
+    Operation(
+        "DELETE",
+        _RECORD,
+        "Delete a record of the knowledge base.",
+        handle=kb.delete_record,
+        answer=None,
+        refusals=(*_GONE, RefusalCode.FORBIDDEN),
+    ),
+    Operation(
+        "GET",
         "/api/tools",
         "List the tools and their statistics.",
         handle=tools,
@@ -294,6 +335,15 @@ OPERATIONS: Final = (
     ),
     Operation("GET", "/api/models", "List the models that can be chosen.", handle=models, answer=ModelList),
     Operation("GET", "/api/voices", "List the voices that can be chosen.", handle=voices, answer=VoiceList),
+    Operation(
+        "GET",
+        images.PATH,
+        "Get an image that a tool has made: PNG, JPEG or WebP. Whoever knows its address may see it.",
+        handle=images.show_image,
+        answer=images.MEDIA_TYPE,
+        refusals=_GONE,
+        public=True,
+    ),
     Operation(
         "GET",
         "/api/openapi.json",

@@ -77,7 +77,8 @@ def _responses(operation: Operation, named: dict[type, Schema]) -> Schema:
             content: Schema = {JSON: {"schema": named[answer]}}
             if operation.also is not None:
                 content[operation.also] = {"schema": {"type": "string"}}
-            responses["200"] = {"description": answer.__doc__ or operation.summary, "content": content}
+            described = {"description": answer.__doc__ or operation.summary, "content": content}
+            responses[str(operation.status)] = described
     if operation.handle is ready:
         responses["503"] = {"description": "The server cannot serve.", "content": {JSON: {"schema": named[Health]}}}
     if operation.public:

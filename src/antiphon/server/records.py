@@ -190,8 +190,12 @@ def markdown(record: ConversationRecord) -> str:
 
 
 async def _delete(deps: HttpDeps, id: str, user: str) -> bool:
+    turns = await deps.conversations.turns(id) if deps.images is not None else ()
     deleted = await deps.conversations.delete(id, user)
     if deleted:
+        if deps.images is not None:
+            said = "\n".join(turn.body.decode("utf-8", "replace") for turn in turns)
+            await deps.images.delete_mentioned(said, user)
         # HTTP requests to a conversation share a session with its id. Ending it fences a request that is still running.
         await deps.hub.stores.sessions.end(id)
     return deleted

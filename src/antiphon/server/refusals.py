@@ -1,6 +1,7 @@
 """Answers that refuse a request, and the line in the log about each."""
 
 import math
+import re
 from enum import StrEnum
 from typing import Any, Final
 
@@ -27,6 +28,8 @@ class RefusalCode(StrEnum):
     """A valid token is required, as `Authorization: Bearer …`."""
     BLOCKED = "blocked"
     """This user is blocked for now."""
+    FORBIDDEN = "forbidden"
+    """This user may not do that."""
     NOT_FOUND = "not_found"
     """It does not exist, or it belongs to another user."""
     WRONG_HOST = "wrong_host"
@@ -57,6 +60,7 @@ STATUSES: Final = {
     RefusalCode.BAD_REQUEST: 400,
     RefusalCode.UNAUTHENTICATED: 401,
     RefusalCode.BLOCKED: 403,
+    RefusalCode.FORBIDDEN: 403,
     RefusalCode.WRONG_ORIGIN: 403,
     RefusalCode.NOT_FOUND: 404,
     RefusalCode.CONFIRMATION_GONE: 404,
@@ -134,6 +138,10 @@ lasts a day writes about 10 MB."""
 MAX_CHARS: Final = 200
 """How much is logged of a value that the client chose, such as a path."""
 
+_NAMED: Final = re.compile(r"^(/images|/api/kb)/.*", re.DOTALL)
+"""Paths whose last part is not logged: whoever knows the name of an image may see it, and the id of a record is made of
+its title."""
+
 log = get_logger(__name__)
 
 
@@ -152,4 +160,6 @@ class RefusalLog:
         if self._left_out:
             more["lines_left_out"], self._left_out = self._left_out, 0
         shown = {name: value[:MAX_CHARS] if isinstance(value, str) else value for name, value in more.items()}
-        log.warning("request_refused", reason=reason, address=address, route=route[:MAX_CHARS], **shown)
+        log.warning(
+            "request_refused", reason=reason, address=address, route=_NAMED.sub(r"\1/…", route)[:MAX_CHARS], **shown
+        )

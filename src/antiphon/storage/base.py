@@ -1,6 +1,6 @@
 """The interfaces of the stores that the tool gate uses. One contract suite runs over every backend."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -77,6 +77,10 @@ class CallStore(Protocol):
         """Deletes the records of runs that started earlier, and returns how many."""
         ...
 
+    async def clear(self, session_ids: Collection[str]) -> int:
+        """Deletes all records of these sessions, and returns how many there were."""
+        ...
+
 
 class Confirmation(Struct, frozen=True):
     """A call that waits for the user's approval. Only the hash of the token is stored."""
@@ -96,6 +100,8 @@ class Confirmation(Struct, frozen=True):
     turn: int
     preview: str
     expires_ms: int
+    prepared: bytes | None = None
+    """JSON of the arguments that the call runs with, if the tool has prepared them; otherwise it runs with `args`."""
 
 
 class ConfirmationStore(Protocol):
@@ -121,6 +127,10 @@ class ConfirmationStore(Protocol):
 
     async def sweep(self, now_ms: int) -> int:
         """Deletes the expired ones, and returns how many."""
+        ...
+
+    async def clear(self, user: str) -> int:
+        """Deletes all confirmations of a user, and returns how many there were."""
         ...
 
 

@@ -18,8 +18,8 @@ from structlog.processors import ExceptionRenderer, JSONRenderer, TimeStamper
 from structlog.typing import EventDict, ExceptionTransformer, ExcInfo, FilteringBoundLogger, Processor, WrappedLogger
 
 from antiphon.telemetry.exceptions import ExceptionFormat
+from antiphon.telemetry.secrets import MASK, scrub
 
-MASK: Final = "***"
 MAX_TEXT_CHARS: Final = 2_000
 MAX_DEPTH: Final = 8
 
@@ -140,5 +140,6 @@ def _scrubbed(format: Callable[[ExcInfo], Any]) -> ExceptionTransformer:
 
 
 def _scrub(text: str) -> str:
-    """Masks tokens and handles, which can be recognized by their form."""
+    """Masks the secrets of tools, and tokens and handles, which can be recognized by their form."""
+    text = scrub(text)
     return _OUR_SECRETS.sub(MASK, text) if "ap" in text else text

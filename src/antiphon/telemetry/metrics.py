@@ -58,6 +58,33 @@ class CallCollector(Collector):
         return [calls, hits, durations]
 
 
+@dataclass(slots=True)
+class UnderstandingStats:
+    """How the offline assistant has understood what people said since the process started, by tier."""
+
+    tiers: dict[str, CallStats] = field(default_factory=dict)
+
+    def count(self, tier: str, duration_ms: float) -> None:
+        self.tiers.setdefault(tier, CallStats()).count("ok", duration_ms, cache_hit=False)
+
+
+class UnderstandingCollector(Collector):
+    """Exports how many requests each tier understood, and how long it took, to Prometheus."""
+
+    def __init__(self, stats: UnderstandingStats) -> None:
+        self._stats = stats
+
+    def collect(self) -> Iterable[CounterMetricFamily | HistogramMetricFamily]:
+        requests = CounterMetricFamily(
+            "antiphon_understood", "What users said, by how it was understood", labels=["tier"]
+        )
+        durations = HistogramMetricFamily("antiphon_understanding_duration_ms", "Time to understand", labels=["tier"])
+        for tier, stats in self._stats.tiers.items():
+            requests.add_metric([tier], stats.calls)
+            durations.add_metric([tier], _cumulative(stats.buckets), stats.total_ms)
+        return [requests, durations]
+
+
 def _cumulative(buckets: list[int]) -> list[tuple[str, float]]:
     edges = [*(str(edge) for edge in DURATION_BUCKETS_MS), "+Inf"]
     total = 0

@@ -14,9 +14,13 @@ Fill = Callable[[dict[str, Any]], list[str]]
 PROBLEMS_TOLD: Final = 20
 
 
-def compile_schema(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
+def compile_schema(
+    schema: dict[str, Any], *, allows_unknown_formats: bool = False
+) -> jsonschema_rs.Draft202012Validator:
     """Compiles a validator that checks all formats and fetches nothing. Raises ValueError for an invalid schema."""
-    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, ignore_unknown_formats=False, offline=True)
+    return jsonschema_rs.Draft202012Validator(
+        schema, validate_formats=True, ignore_unknown_formats=allows_unknown_formats, offline=True
+    )
 
 
 class Arguments:
@@ -24,8 +28,9 @@ class Arguments:
 
     __slots__ = ("_fill", "_is_valid", "_validator")
 
-    def __init__(self, parameters: dict[str, Any]) -> None:
-        self._validator = compile_schema(parameters)
+    def __init__(self, parameters: dict[str, Any], *, allows_unknown_formats: bool = False) -> None:
+        """Formats that nobody knows are a mistake in a tool of ours. Others write such as "uint32"."""
+        self._validator = compile_schema(parameters, allows_unknown_formats=allows_unknown_formats)
         self._is_valid = self._validator.is_valid
         self._fill = _fill_for(parameters)
 

@@ -11,12 +11,13 @@ from antiphon.storage.base import CallRecord, Confirmation
 from antiphon.tools.call import Keys, ToolCall
 from antiphon.tools.result import Failure, ToolResult
 from antiphon.tools.session import ToolSession
-from antiphon.tools.spec import Capability, Mode
+from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 
 if TYPE_CHECKING:
     from antiphon.tools.audit import AuditLog
     from antiphon.tools.confirm import Confirmations
+    from antiphon.tools.context import Offer
     from antiphon.tools.journal import Journal
     from antiphon.tools.policy import RateLimiter
 
@@ -84,7 +85,8 @@ class GateDeps:
     clock: Clock
     rng: Random
     environment: str
-    capabilities: Mapping[Capability, object]
+    offers: "Mapping[str, Offer]"
+    """Makes each capability, by its name."""
 
 
 def refuse(failure: Failure, spoken: str | None = None) -> ToolResult:

@@ -11,12 +11,13 @@ from msgspec.structs import replace
 
 from antiphon.storage.base import AuditLine, AuditStore, Confirmation
 from antiphon.telemetry.log import get_logger
+from antiphon.telemetry.secrets import scrub
 from antiphon.tools import policy
 from antiphon.tools.attempt import Attempt, GateDeps, refuse
 from antiphon.tools.call import fingerprint
-from antiphon.tools.result import Intent, Meta, ToolResult
+from antiphon.tools.result import Intent, Meta, ToolResult, map_texts
 from antiphon.tools.session import ToolSession
-from antiphon.tools.spec import Category
+from antiphon.tools.spec import UNTRUSTED_TAG, Category
 from antiphon.tools.tool import Tool
 
 FLUSH_AFTER_S: Final = 0.2
@@ -139,7 +140,8 @@ def record_answer(deps: GateDeps, session: ToolSession, taken: Confirmation | No
 def _enter(attempt: Attempt, tool: Tool, result: ToolResult, duration_ms: float) -> ToolResult:
     """Adds the pass to the turn's ledger. The third look-up that finds nothing is replaced by advice."""
     ledger, spec = attempt.session.ledger, tool.spec
-    if tool.untrusted and result.ok:
+    # A tool that is marked may pass on what the other side says about a failure. Those of the web do not.
+    if (tool.untrusted and result.ok) or (attempt.ran and UNTRUSTED_TAG in spec.tags):
         ledger.untrusted = True
     if not attempt.ran:
         return result
@@ -164,6 +166,8 @@ class HandlerAudit:
 
     def log(self, event: str, **data: Any) -> None:
         attempt = self._attempt
+        if attempt.tool is not None and attempt.tool.spec.secrets:
+            data = map_texts(data, scrub)
         try:
             msgspec.json.encode(data)
         except Exception:

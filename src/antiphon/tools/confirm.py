@@ -12,7 +12,7 @@ from antiphon.storage.base import Confirmation, ConfirmationStore
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.attempt import Attempt
 from antiphon.tools.call import ToolCall, canonical, shown_id
-from antiphon.tools.result import ConfirmationRequest
+from antiphon.tools.result import ConfirmationRequest, Prepared
 from antiphon.tools.session import ToolSession
 from antiphon.tools.tool import Tool
 
@@ -46,12 +46,12 @@ class Confirmations:
         self._new_token = new_token
         """At least 128 random bits, because a client with the token and the session may run the call."""
 
-    async def ask(self, attempt: Attempt, tool: Tool) -> ConfirmationRequest:
+    async def ask(self, attempt: Attempt, tool: Tool, prepared: Prepared | None = None) -> ConfirmationRequest:
         """Stores the call as it would run and returns what the person is shown."""
         now_ms = self._clock.now_ms()
         await self._store.sweep(now_ms)
         token = self._new_token()
-        preview = _preview(tool, attempt.args)
+        preview = _preview(tool, attempt.args) if prepared is None else prepared.preview[:MAX_PREVIEW_CHARS]
         expires_ms = now_ms + EXPIRES_AFTER_MS
         await self._store.put(
             Confirmation(
@@ -67,10 +67,17 @@ class Confirmations:
                 turn=attempt.turn,
                 preview=preview,
                 expires_ms=expires_ms,
+                prepared=None if prepared is None else canonical(prepared.args),
             )
         )
         return ConfirmationRequest(
-            tool.id, attempt.args, preview, token, expires_ms, shown_id(attempt.call, attempt.turn)
+            tool=tool.id,
+            args=attempt.args,
+            preview=preview,
+            confirmation_token=token,
+            expires_at=expires_ms,
+            id=shown_id(attempt.call, attempt.turn),
+            title=tool.spec.shown_title,
         )
 
     async def pending(self, session: ToolSession) -> Sequence[Confirmation]:
@@ -78,7 +85,7 @@ class Confirmations:
         waiting = await self._store.pending(session.id, session.user, self._clock.now_ms())
         return [one for one in waiting if _is_current(one, session)]
 
-    async def reissue(self, waiting: Confirmation, args: dict[str, Any]) -> ConfirmationRequest | None:
+    async def reissue(self, waiting: Confirmation, tool: Tool, args: dict[str, Any]) -> ConfirmationRequest | None:
         """Replaces the token by a new one, which makes the old one invalid; None if it was used in the meantime.
 
         `args` are the arguments as the call would run with them.
@@ -86,8 +93,15 @@ class Confirmations:
         token = self._new_token()
         if not await self._store.rehash(waiting.token_hash, hash_of(token), waiting.session_id, waiting.user):
             return None
-        shown = shown_id(call_of(waiting), waiting.turn)
-        return ConfirmationRequest(waiting.tool, args, waiting.preview, token, waiting.expires_ms, shown)
+        return ConfirmationRequest(
+            tool=waiting.tool,
+            args=args,
+            preview=waiting.preview,
+            confirmation_token=token,
+            expires_at=waiting.expires_ms,
+            id=shown_id(call_of(waiting), waiting.turn),
+            title=tool.spec.shown_title,
+        )
 
     async def take(self, token_hash: str, session: ToolSession) -> Confirmation | None:
         """Takes the confirmation of a token, which uses it up; None if this user has no such confirmation."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from random import Random
 from types import MappingProxyType
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
@@ -13,10 +13,23 @@ from antiphon.tools.messages import Message
 from antiphon.tools.result import After, Intent, IntentType, ToolResult
 from antiphon.tools.spec import Capability, Mode
 
+if TYPE_CHECKING:
+    from antiphon.tools.capabilities.calendar import Calendar
+    from antiphon.tools.capabilities.fetch import Fetch
+    from antiphon.tools.capabilities.home import Home
+    from antiphon.tools.capabilities.images import Images
+    from antiphon.tools.capabilities.kb import KnowledgeBase
+    from antiphon.tools.capabilities.lists import Lists
+    from antiphon.tools.capabilities.reminders import Reminders
+    from antiphon.tools.capabilities.secrets import Secrets
+    from antiphon.tools.capabilities.storage import Storage
+    from antiphon.tools.capabilities.weather import Weather
+    from antiphon.tools.capabilities.web import Web
+
 Args = Mapping[str, Any]
 """Validated arguments with defaults filled in."""
 
-NOTHING_GRANTED: Final[Mapping[Capability, object]] = MappingProxyType({})
+NOTHING_GRANTED: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class SessionView(Struct, frozen=True, gc=False):
@@ -28,12 +41,18 @@ class SessionView(Struct, frozen=True, gc=False):
     active: bool
     turn: int
     zone: ZoneInfo
+    voice_speed: int = 100
+    """The speed of speech, in percent of the normal speed."""
+    volume: int = 80
+    """In percent."""
 
 
 class ToolView(Struct, frozen=True, gc=False):
     id: str
     version: str
     idempotent: bool
+    secrets: tuple[str, ...] = ()
+    """The names of the secrets that it may have."""
 
 
 class Messaging(Protocol):
@@ -62,11 +81,21 @@ class CallTool(Protocol):
         ...
 
 
+class Offer(Protocol):
+    def __call__(self, session: SessionView, tool: ToolView) -> object:
+        """Makes a capability for one call of a tool. It must be cheap: it is called before every run."""
+        ...
+
+
 class Voice(Struct, frozen=True):
     active: bool
 
     def end_session(self, after: After = After.CURRENT_TURN) -> Intent:
         return Intent(IntentType.END_VOICE_SESSION, after=after)
+
+    def change(self, *, speed: int, volume: int) -> Intent:
+        """Makes the assistant speak at another speed, and the client play it at another volume, both in percent."""
+        return Intent(IntentType.CHANGE_VOICE, voice_speed=speed, volume=volume)
 
 
 class Audio:
@@ -83,19 +112,66 @@ class Context(Struct, frozen=True, gc=False):
     audit: AuditTrail
     clock: Clock
     rng: Random
-    granted: Mapping[Capability, object] = NOTHING_GRANTED
+    granted: Mapping[str, object] = NOTHING_GRANTED
     """The capabilities that the tool's schema lists in `uses`."""
+    clamped: Mapping[str, object] = NOTHING_GRANTED
+    """Arguments that were limited to what speech can use, with the values that were asked for."""
 
-    @property
-    def call_tool(self) -> CallTool:
-        return cast(CallTool, self._granted(Capability.CALL_TOOL))
-
-    @property
-    def catalog(self) -> Catalog:
-        return cast(Catalog, self._granted(Capability.CATALOG))
-
-    def _granted(self, capability: Capability) -> object:
+    def use(self, capability: str) -> Any:
+        """Returns a capability by its name, such as one that the project's own package offers."""
         try:
             return self.granted[capability]
         except KeyError:
             raise PermissionError(f'{self.tool.id} does not list "{capability}" in its schema\'s "uses"') from None
+
+    @property
+    def call_tool(self) -> CallTool:
+        return cast(CallTool, self.use(Capability.CALL_TOOL))
+
+    @property
+    def catalog(self) -> Catalog:
+        return cast(Catalog, self.use(Capability.CATALOG))
+
+    @property
+    def kb(self) -> "KnowledgeBase":
+        return cast("KnowledgeBase", self.use(Capability.KB))
+
+    @property
+    def calendar(self) -> "Calendar":
+        return cast("Calendar", self.use(Capability.CALENDAR))
+
+    @property
+    def reminders(self) -> "Reminders":
+        return cast("Reminders", self.use(Capability.REMINDERS))
+
+    @property
+    def lists(self) -> "Lists":
+        return cast("Lists", self.use(Capability.LISTS))
+
+    @property
+    def home(self) -> "Home":
+        return cast("Home", self.use(Capability.HOME))
+
+    @property
+    def images(self) -> "Images":
+        return cast("Images", self.use(Capability.IMAGES))
+
+    @property
+    def fetch(self) -> "Fetch":
+        return cast("Fetch", self.use(Capability.FETCH))
+
+    @property
+    def weather(self) -> "Weather":
+        return cast("Weather", self.use(Capability.WEATHER))
+
+    @property
+    def web(self) -> "Web":
+        return cast("Web", self.use(Capability.WEB))
+
+    @property
+    def secrets(self) -> "Secrets":
+        return cast("Secrets", self.use(Capability.SECRETS))
+
+    @property
+    def storage(self) -> "Storage":
+        return cast("Storage", self.use(Capability.STORAGE))

@@ -3,7 +3,7 @@
 import asyncio
 import math
 import secrets
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Set
 from itertools import count
 from random import SystemRandom
 from typing import Any, Final
@@ -20,7 +20,7 @@ from antiphon.tools.attempt import Attempt, GateDeps, refuse
 from antiphon.tools.audit import AuditLog, record, record_answer
 from antiphon.tools.call import ToolCall, fingerprint
 from antiphon.tools.confirm import Confirmations, Decision, call_of, hash_of
-from antiphon.tools.context import CallTool
+from antiphon.tools.context import CallTool, Offer
 from antiphon.tools.errors import ErrorType, RegistryChanged, RegistryError
 from antiphon.tools.gate import check, confirm_again, declined, not_found
 from antiphon.tools.journal import Journal
@@ -33,7 +33,11 @@ from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Capability, Mode
 from antiphon.tools.tool import Tool
 
-ALWAYS_OFFERED: Final = frozenset({Capability.CALL_TOOL, Capability.CATALOG})
+ALWAYS_OFFERED: Final[frozenset[str]] = frozenset({Capability.CALL_TOOL, Capability.CATALOG})
+CLOSE_S: Final = 30.0
+"""How long a process that ends waits for running actions."""
+CANCEL_S: Final = 1.0
+"""How long a cancelled action may take to clean up."""
 
 log = get_logger(__name__)
 
@@ -51,7 +55,7 @@ class Executor:
         clock: Clock,
         environment: str = "production",
         keep_arguments: bool = False,
-        capabilities: Mapping[Capability, object] | None = None,
+        offers: Mapping[str, Offer] | None = None,
     ) -> None:
         self.registry = registry
         self._deps = GateDeps(
@@ -62,7 +66,7 @@ class Executor:
             clock=clock,
             rng=SystemRandom(),
             environment=environment,
-            capabilities=dict(capabilities or {}),
+            offers=dict(offers or {}),
         )
         self._tracer = _find_tracer()
         self._actions: set[asyncio.Task[ToolResult]] = set()
@@ -95,6 +99,7 @@ class Executor:
 
         None if they are not a plain yes or no to one question.
         """
+        session.heard.append(text)
         answer = verdict(text)
         if answer is None:
             return None
@@ -167,7 +172,7 @@ class Executor:
 
     def begin_turn(self, session: ToolSession) -> bool:
         """Begins a turn of the user with fresh budgets. The session gets the tools of this process if it came from
-        another one, or if they were reloaded in development.
+        another one, if they were reloaded in development, or if tools of other servers came or went.
 
         Returns True if the session's tools have changed.
         """
@@ -179,7 +184,7 @@ class Executor:
 
     def check_capabilities(self, snapshot: Snapshot) -> None:
         """Raises `RegistryError` for a tool that uses what this server does not offer."""
-        offered = {*self._deps.capabilities, *ALWAYS_OFFERED}
+        offered = {*self._deps.offers, *ALWAYS_OFFERED}
         for tool in snapshot.tools.values():
             missing = [use for use in tool.spec.uses if use not in offered]
             if missing:
@@ -189,11 +194,24 @@ class Executor:
                 )
 
     async def aclose(self) -> None:
-        """Waits for running actions to finish and makes the audit durable."""
+        """Waits for running actions to finish, at most for `CLOSE_S`, and makes the audit durable.
+
+        An action that takes longer is cancelled. Its record has no result then, as after a crash, so that a later
+        delivery and a resumed session learn that its outcome is unknown.
+        """
         if self._actions:
-            await asyncio.wait(set(self._actions))
+            _, late = await asyncio.wait(set(self._actions), timeout=CLOSE_S)
+            await self._cancel(late)
         self._deps.journal.aclose()
         await self._deps.audit.aclose()
+
+    async def _cancel(self, late: Set[asyncio.Task[ToolResult]]) -> None:
+        if not late:
+            return
+        log.warning("actions_cancelled", count=len(late), waited_s=CLOSE_S)
+        for task in late:
+            task.cancel()
+        await asyncio.wait(late, timeout=CANCEL_S)
 
     def _execute(
         self, call: ToolCall, session: ToolSession, depth: int = 0, approved: Confirmation | None = None
@@ -261,7 +279,10 @@ class Executor:
         return call_tool
 
     def _allow_other_version(self, session: ToolSession) -> None:
-        """Raises `RegistryChanged` in development, where tools that change in the middle of a turn are an error."""
+        """Raises `RegistryChanged` in development, where files that change in the middle of a turn are an error."""
+        is_pinned_here = session.pinned_version == session.snapshot.version
+        if is_pinned_here and session.snapshot.built_version == self.registry.built_version:
+            return
         if self._deps.environment == DEVELOPMENT:
             raise RegistryChanged(
                 f"Session {session.id} has tools {session.pinned_version}, this process has "
@@ -271,7 +292,8 @@ class Executor:
     def _repin(self, session: ToolSession) -> bool:
         version = self.registry.version
         if session.snapshot.version != version:
-            if self._deps.environment != DEVELOPMENT:
+            is_same_build = session.snapshot.built_version == self.registry.built_version
+            if self._deps.environment != DEVELOPMENT and not is_same_build:
                 log.warning("tools_changed", session=session.id, old=session.snapshot.version, new=version)
                 return False
             session.pin(self.registry.snapshot())

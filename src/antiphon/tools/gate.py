@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import msgspec
 from rapidfuzz import process
 
 from antiphon.storage.base import Confirmation
@@ -10,6 +11,7 @@ from antiphon.tools import policy
 from antiphon.tools.attempt import Attempt, GateDeps, refuse
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ConfirmationRequest, Failure, ToolResult
+from antiphon.tools.running import prepare
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 
@@ -35,6 +37,7 @@ async def check(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | No
         or validate(attempt, tool)
         or clamp(attempt, tool)
         or (await confirm(deps, attempt, tool) if is_unconfirmed(attempt, tool) else None)
+        or use_prepared(attempt)
     )
 
 
@@ -101,7 +104,8 @@ def clamp(attempt: Attempt, tool: Tool) -> ToolResult | None:
 
 
 def is_unconfirmed(attempt: Attempt, tool: Tool) -> bool:
-    return attempt.approved is None and policy.must_confirm(tool, attempt.args, attempt.session.ledger.untrusted)
+    session = attempt.session
+    return attempt.approved is None and policy.must_confirm(tool, attempt.args, session.ledger.untrusted, session.heard)
 
 
 async def confirm(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult:
@@ -109,7 +113,13 @@ async def confirm(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult:
     assert attempt.keys is not None
     if attempt.keys.fingerprint in attempt.session.ledger.denied:
         return declined()
-    request = await deps.confirmations.ask(attempt, tool)
+    prepared = None
+    if tool.prepare is not None:
+        made = await prepare(deps, attempt, tool)
+        if isinstance(made, ToolResult):
+            return made
+        prepared, attempt.args = made, made.args
+    request = await deps.confirmations.ask(attempt, tool, prepared)
     attempt.confirmation = "requested"
     await _tell_client(attempt, request)
     failure = Failure(
@@ -121,11 +131,19 @@ async def confirm(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult:
     return refuse(failure)
 
 
+def use_prepared(attempt: Attempt) -> ToolResult | None:
+    """Gives an approved call the arguments that were prepared when the person was asked."""
+    if attempt.approved is not None and attempt.approved.prepared is not None:
+        attempt.args = msgspec.json.decode(attempt.approved.prepared)
+    return None
+
+
 async def confirm_again(deps: GateDeps, attempt: Attempt, tool: Tool, waiting: Confirmation) -> None:
     """Shows a waiting call again to a client that has lost its token, since no store has the token."""
     if validate(attempt, tool) is None:
         clamp(attempt, tool)
-        request = await deps.confirmations.reissue(waiting, attempt.args)
+        use_prepared(attempt)
+        request = await deps.confirmations.reissue(waiting, tool, attempt.args)
         if request is not None:
             await _tell_client(attempt, request)
 

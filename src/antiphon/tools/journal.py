@@ -36,10 +36,6 @@ UNKNOWN_LATER: Final = (
 
 log = get_logger(__name__)
 
-INTERRUPTED: Final = ToolResult(
-    False, error=Failure(ErrorType.TRANSIENT, "The call was interrupted before it was done.", retryable=True)
-)
-
 
 class Journal:
     """Duplicates in this process share one run through `_running`; those of other processes through the store."""
@@ -139,7 +135,7 @@ class Journal:
             if key is not None and running.get((session_id, key)) is attempt:
                 del running[session_id, key]
         if attempt.outcome is not None and not attempt.outcome.done():
-            attempt.outcome.set_result(result or INTERRUPTED)
+            attempt.outcome.set_result(result or _interrupted(attempt))
 
     def _record(self, attempt: Attempt, tool: Tool, result: bytes | None = None) -> CallRecord:
         assert attempt.keys is not None
@@ -290,11 +286,20 @@ def _outcome_unknown(tool_id: str) -> ToolResult:
     return ToolResult(False, error=failure, spoken=UNKNOWN)
 
 
+def _interrupted(attempt: Attempt) -> ToolResult:
+    """Makes the result for those who have waited for a pass that was cancelled. An action goes on without it."""
+    if attempt.ran and attempt.tool is not None and attempt.tool.runs_to_the_end:
+        return _outcome_unknown(attempt.name)
+    failure = Failure(ErrorType.TRANSIENT, "The call was interrupted before it was done.", retryable=True)
+    return ToolResult(False, error=failure)
+
+
 def _still_running(tool: Tool) -> ToolResult:
     failure = Failure(
         ErrorType.TRANSIENT,
         f"{tool.id} is still running for an earlier delivery of this call.",
         retryable=True,
         retry_after_s=1.0,
+        partial_side_effects=tool.runs_to_the_end,
     )
     return ToolResult(False, error=failure)

@@ -117,7 +117,10 @@ def load(entry: Entry, source: Source) -> Tool:
             arguments=Arguments(spec.parameters),
             execute=handler.execute,
             preview=getattr(handler, "preview", None),
+            prepare=getattr(handler, "prepare", None),
             needs_confirmation=getattr(handler, "needs_confirmation", None),
+            warm=getattr(handler, "warm", None),
+            is_asked_for=getattr(handler, "is_asked_for", None),
             availability=None if spec.availability is None else compile_availability(spec.availability),
         )
     except ValueError as error:

@@ -1,7 +1,7 @@
 """What may run: budgets, clamps, rate limits and confirmation rules. `gate.py` has the order of the checks."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -153,13 +153,15 @@ def is_empty(data: Any) -> bool:
     return lists or not data
 
 
-def must_confirm(tool: Tool, args: Mapping[str, Any], untrusted: bool) -> bool:
-    """Whether a person must approve this call.
+def must_confirm(tool: Tool, args: Mapping[str, Any], untrusted: bool, heard: Sequence[str] = ()) -> bool:
+    """Whether a person must approve this call. `heard` are the user's latest messages, if there are any.
 
     If untrusted content is in the turn, every action that writes needs approval, since its arguments may come from it.
     """
     spec = tool.spec
     if spec.requires_confirmation:
+        return True
+    if tool.is_asked_for is not None and heard and not tool.is_asked_for(args, heard):
         return True
     if tool.needs_confirmation is not None:
         return tool.needs_confirmation(args, untrusted)
@@ -169,6 +171,9 @@ def must_confirm(tool: Tool, args: Mapping[str, Any], untrusted: bool) -> bool:
 def deadline_ms(tool: Tool, mode: Mode) -> int:
     """How long the handler may take before it is stopped."""
     spec = tool.spec
-    if tool.runs_to_the_end:
-        return spec.timeout_ms
-    return spec.latency_budget_ms * (1 if mode is Mode.VOICE else BUDGET_GRACE_TEXT)
+    return spec.timeout_ms if tool.runs_to_the_end else latency_limit_ms(tool, mode)
+
+
+def latency_limit_ms(tool: Tool, mode: Mode) -> int:
+    """How long a person waits for what can be stopped at any time."""
+    return tool.spec.latency_budget_ms * (1 if mode is Mode.VOICE else BUDGET_GRACE_TEXT)

@@ -18,7 +18,7 @@ from antiphon.tools.session import NoClient, Prefetched
 from antiphon.tools.spec import Capability, Category, SideEffects
 from antiphon.tools.tool import Tool
 
-HARMLESS_USES: Final = frozenset({Capability.CATALOG})
+HARMLESS_USES: Final[frozenset[str]] = frozenset({Capability.CATALOG})
 
 
 async def prefetch(deps: GateDeps, attempt: Attempt) -> ToolResult | None:

@@ -1,21 +1,28 @@
-"""The tools of a process: read once at the start, locked, and given to each session as a snapshot."""
+"""The tools of a process: read once at the start, locked, and given to each session as a snapshot.
 
-from collections.abc import Callable, Iterable, Mapping
+Tools of other servers (MCP) join at run time, also while the registry is locked: the lock is about files.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final, Self
 
 import msgspec
 
+from antiphon.telemetry.log import get_logger
 from antiphon.tools import artifact, loader
 from antiphon.tools.errors import RegistryError
 from antiphon.tools.loader import collector_paused
-from antiphon.tools.source import Source, read
+from antiphon.tools.source import Source, digest_of, read
 from antiphon.tools.spec import Category, Mode, ToolSpec
 from antiphon.tools.tool import Tool
 
 DEVELOPMENT: Final = "development"
+
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +32,8 @@ class Snapshot:
     version: str
     tools: Mapping[str, Tool]
     """By id."""
+    built_version: str = ""
+    """The version of the tools from files alone."""
     _schemas: dict[tuple[str, Mode], tuple[Mapping[str, Any], ...]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -32,7 +41,8 @@ class Snapshot:
     def with_tools(self, more: Iterable[Tool]) -> "Snapshot":
         """Returns these tools and more. Of two with the same name, the one that was there first stays."""
         added = {tool.id: tool for tool in more if tool.id not in self.tools}
-        return Snapshot(self.version, MappingProxyType({**self.tools, **added})) if added else self
+        tools = MappingProxyType({**self.tools, **added})
+        return Snapshot(self.version, tools, self.built_version) if added else self
 
     def tool_ids(self) -> list[str]:
         return list(self.tools)
@@ -68,7 +78,7 @@ class Snapshot:
         tool = self.tools.get(tool_id)
         if tool is None:
             return None
-        contract = msgspec.to_builtins(tool.spec)
+        contract = {**msgspec.to_builtins(tool.spec), "title": tool.spec.shown_title}
         return {name: value for name, value in contract.items() if name not in ("parameters", "outputs")}
 
     def provider_schemas(self, provider: str, mode: Mode) -> tuple[Mapping[str, Any], ...]:
@@ -81,6 +91,15 @@ class Snapshot:
                 known = ", ".join(next(iter(self.tools.values())).provider_schemas)
                 raise RegistryError(f'There are no tool schemas for "{provider}"; there are {known}.') from None
         return self._schemas[key]
+
+    def warm(self) -> None:
+        """Has every tool load what takes long, in this thread. A tool that fails here fails again when it is called."""
+        for tool in self.tools.values():
+            if tool.warm is not None:
+                try:
+                    tool.warm()
+                except Exception:
+                    log.exception("warm_failed", tool=tool.id)
 
     def metrics(self) -> dict[str, dict[str, Any]]:
         """Returns the call statistics of each tool since it was loaded."""
@@ -102,8 +121,12 @@ class Registry:
     def __init__(self, path: Path, environment: str, snapshot: Snapshot) -> None:
         self._path = path
         self._environment = environment
+        self._built = snapshot
         self._snapshot = snapshot
+        self._runtime: tuple[Tool, ...] = ()
         self._locked = False
+        self._changing = Lock()
+        """Tools are reloaded in a thread, while others may join."""
 
     @classmethod
     def load(cls, path: Path, *, environment: str) -> Self:
@@ -113,6 +136,11 @@ class Registry:
     @property
     def version(self) -> str:
         return self._snapshot.version
+
+    @property
+    def built_version(self) -> str:
+        """The version of the tools from files alone."""
+        return self._built.version
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -142,7 +170,34 @@ class Registry:
             )
         snapshot = _load(self._path)
         check(snapshot)
-        self._snapshot = snapshot
+        with self._changing:
+            self._built = snapshot
+            self._combine()
+
+    def set_runtime_tools(self, tools: Sequence[Tool]) -> bool:
+        """Replaces the tools that come from elsewhere than files, and returns whether that changed anything.
+
+        A tool from files keeps its id: another with the same one is left out. The version changes with the tools.
+        """
+        with self._changing:
+            before = self._snapshot.version
+            self._runtime = tuple(tools)
+            self._combine()
+            return self._snapshot.version != before
+
+    def _combine(self) -> None:
+        version = _version_with(
+            self._built.version, [tool for tool in self._runtime if tool.id not in self._built.tools]
+        )
+        joined = self._built.with_tools(self._runtime)
+        self._snapshot = Snapshot(version, joined.tools, self._built.version)
+
+
+def _version_with(built: str, added: Sequence[Tool]) -> str:
+    if not added:
+        return built
+    parts = sorted((tool.id, tool.digest.encode()) for tool in added)
+    return artifact.VERSION_PREFIX + digest_of([("", built.encode()), *parts])[:8]
 
 
 @collector_paused()
@@ -161,4 +216,4 @@ def _load(path: Path) -> Snapshot:
     if stale:
         raise RegistryError(f"{path} is out of date: {', '.join(stale)}. Run `antiphon tools build`.")
     tools = {entry.tool_id: loader.load(entry, sources[entry.tool_id]) for entry in built.tools}
-    return Snapshot(built.version, MappingProxyType(tools))
+    return Snapshot(built.version, MappingProxyType(tools), built.version)

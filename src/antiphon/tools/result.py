@@ -1,14 +1,19 @@
 """What a tool returns. Handlers create it with `ok` and `fail`; the gate adds `meta`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from antiphon.security.surrogates import repair_json
+from antiphon.sound_format import MAX_VOICE_SPEED, MAX_VOLUME, MIN_VOICE_SPEED
 from antiphon.tools.errors import ErrorType
+
+VOICE_SPEEDS: Final = range(MIN_VOICE_SPEED, MAX_VOICE_SPEED + 1)
+VOLUMES: Final = range(MAX_VOLUME + 1)
+"""What `CHANGE_VOICE` may ask for, in percent."""
 
 
 class IntentType(StrEnum):
@@ -16,6 +21,7 @@ class IntentType(StrEnum):
     SUPPRESS_AUDIO = "SUPPRESS_AUDIO"
     SUPPRESS_TRANSCRIPT = "SUPPRESS_TRANSCRIPT"
     SET_PENDING_MESSAGE = "SET_PENDING_MESSAGE"
+    CHANGE_VOICE = "CHANGE_VOICE"
 
 
 class After(StrEnum):
@@ -33,6 +39,10 @@ class Intent(Struct, frozen=True, gc=False):
     after: str | None = None
     value: bool | None = None
     message: str | None = None
+    voice_speed: int | None = None
+    """In percent of the normal speed."""
+    volume: int | None = None
+    """In percent."""
 
 
 class FlyoutType(StrEnum):
@@ -67,6 +77,25 @@ class ConfirmationRequest(Struct, frozen=True):
     """Unix time in milliseconds."""
     id: str | None = None
     """The id under which the client is shown the call."""
+    title: str | None = None
+    """The tool's name for people."""
+
+
+class Prepared(Struct, frozen=True):
+    """A call as it would run, made by a tool's `prepare` before the person is asked."""
+
+    args: dict[str, Any]
+    """The arguments with nothing left open: "tomorrow at three" has become a date and a time. They fit the schema."""
+    preview: str
+    """What the person is asked to approve, in a sentence."""
+
+
+class Outcome(StrEnum):
+    """What a call that did not succeed has done. A model is told, so that it does not claim more."""
+
+    NOTHING_DONE = "nothing_done"
+    WAITING = "waiting_for_approval"
+    UNKNOWN = "unknown"
 
 
 class Failure(Struct, frozen=True, gc=False):
@@ -80,9 +109,20 @@ class Failure(Struct, frozen=True, gc=False):
     idempotency_required: bool = False
     partial_side_effects: bool = False
 
+    @property
+    def outcome(self) -> Outcome:
+        if self.partial_side_effects:
+            return Outcome.UNKNOWN
+        return Outcome.WAITING if self.type is ErrorType.CONFIRMATION_REQUIRED else Outcome.NOTHING_DONE
+
     def for_model(self) -> dict[str, Any]:
         """Returns what the model gets: enough to correct itself, but not the token that only the user may use."""
-        told: dict[str, Any] = {"type": str(self.type), "message": self.message, "retryable": self.retryable}
+        told: dict[str, Any] = {
+            "type": str(self.type),
+            "message": self.message,
+            "outcome": str(self.outcome),
+            "retryable": self.retryable,
+        }
         if self.suggestion is not None:
             told["suggestion"] = self.suggestion
         if self.retry_after_s is not None:
@@ -160,6 +200,24 @@ def fail(
         partial_side_effects=partial_side_effects,
     )
     return ToolResult(False, None, failure, spoken=spoken)
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Returns a result, a message or JSON data with every text in it changed, including keys."""
+    match value:
+        case StrEnum():
+            return value
+        case str():
+            return change(value)
+        case Struct():
+            return type(value)(**{name: map_texts(inner, change) for name, inner in asdict(value).items()})
+        case Mapping():
+            return {map_texts(key, change): map_texts(inner, change) for key, inner in value.items()}
+        case list():
+            return [map_texts(inner, change) for inner in value]
+        case tuple():
+            return tuple(map_texts(inner, change) for inner in value)
+    return value
 
 
 def repair(result: ToolResult) -> ToolResult:

@@ -1,5 +1,6 @@
 """A session as the gate sees it: who calls, in which mode, in which turn, with which tools."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,7 +16,7 @@ from antiphon.tools.errors import ClientToolError, ErrorType, ToolError
 from antiphon.tools.messages import Message
 from antiphon.tools.policy import Ledger
 from antiphon.tools.registry import Snapshot
-from antiphon.tools.result import After, Intent, IntentType, ToolResult
+from antiphon.tools.result import VOICE_SPEEDS, VOLUMES, After, Intent, IntentType, ToolResult
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 
@@ -23,6 +24,9 @@ PREFETCH_TTL_S: Final = 2.0
 """How long a prefetched result stays valid."""
 MAX_PENDING_MESSAGE_CHARS: Final = 200
 MAX_CLIENT_TOOLS: Final = 64
+MESSAGES_HEARD: Final = 4
+"""How many of the user's latest messages are kept, to find out what they have asked for: a request may be followed by
+questions about it, and by the answers."""
 
 log = get_logger(__name__)
 
@@ -52,6 +56,10 @@ class StateController:
     suppress_audio: bool = False
     suppress_transcript: bool = False
     pending_message: str | None = None
+    voice_speed: int = 100
+    volume: int = 80
+    has_new_settings: bool = False
+    """Whether a tool has changed the speed or the volume, and the session has not seen it yet."""
 
     def apply(self, intent: object) -> bool:
         """Applies an intent and returns whether it was valid. An invalid one is logged and changes nothing."""
@@ -84,6 +92,11 @@ class StateController:
                 if not 0 < len(message) <= MAX_PENDING_MESSAGE_CHARS:
                     return f"message must have 1 to {MAX_PENDING_MESSAGE_CHARS} characters"
                 self.pending_message = message
+            case Intent(type=IntentType.CHANGE_VOICE, voice_speed=int(speed), volume=int(volume)):
+                if speed not in VOICE_SPEEDS or volume not in VOLUMES:
+                    return "its speed or volume is out of range"
+                self.has_new_settings |= (speed, volume) != (self.voice_speed, self.volume)
+                self.voice_speed, self.volume = speed, volume
             case Intent(type=type) if type in tuple(IntentType):
                 return "its value is missing or of the wrong type"
             case _:
@@ -115,6 +128,8 @@ class ToolSession:
     """Results of actions that outlived their turn, to be reported in the next one."""
     left: dict[str, CallRecord] = field(default_factory=dict)
     """Runs of another process for this session that have not been reported yet, by record id."""
+    heard: deque[str] = field(default_factory=lambda: deque(maxlen=MESSAGES_HEARD))
+    """The user's latest messages."""
     prefetched: dict[str, Prefetched] = field(default_factory=dict)
     """Prefetched results, by the fingerprint of their call."""
 
@@ -149,12 +164,19 @@ class ToolSession:
 
     def view(self, mode: Mode) -> SessionView:
         """Returns the session as a handler sees it; the calls of a turn share one."""
-        view = self._view
-        if view is None or view.turn != self.turn or view.mode is not mode or view.active is not self.active:
-            self._view = view = SessionView(
-                id=self.id, user=self.user, mode=mode, active=self.active, turn=self.turn, zone=self.zone
-            )
-        return view
+        view = SessionView(
+            id=self.id,
+            user=self.user,
+            mode=mode,
+            active=self.active,
+            turn=self.turn,
+            zone=self.zone,
+            voice_speed=self.state.voice_speed,
+            volume=self.state.volume,
+        )
+        if self._view is None or self._view != view:
+            self._view = view
+        return self._view
 
     def take_prefetched(self, fingerprint: str, now_s: float) -> ToolResult | None:
         """Takes the prefetched result of a call, if it is still valid. Expired ones are dropped."""

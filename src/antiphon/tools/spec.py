@@ -24,13 +24,19 @@ class SideEffects(StrEnum):
 
 
 class Capability(StrEnum):
-    """What a handler may ask for in `uses`, beyond what every handler gets."""
+    """What Antiphon offers to handlers that ask for it in `uses`. A project's own package can offer more."""
 
     KB = "kb"
     CALENDAR = "calendar"
     REMINDERS = "reminders"
+    LISTS = "lists"
+    HOME = "home"
     IMAGES = "images"
     FETCH = "fetch"
+    WEATHER = "weather"
+    WEB = "web"
+    SECRETS = "secrets"
+    STORAGE = "storage"
     CALL_TOOL = "call_tool"
     CATALOG = "catalog"
 
@@ -38,7 +44,9 @@ class Capability(StrEnum):
 DEFAULT_TIMEOUT_MS: Final = 30_000
 
 UNTRUSTED_TAG: Final = "untrusted"
-"""Marks a tool whose results are untrusted content. Every tool that uses `fetch` counts as marked."""
+"""Marks a tool whose results are untrusted content."""
+FROM_STRANGERS: Final = frozenset({Capability.FETCH, Capability.WEATHER, Capability.WEB})
+"""Capabilities that bring in what strangers wrote. Every tool that uses one counts as marked."""
 
 
 class RateLimit(Struct, frozen=True):
@@ -59,7 +67,12 @@ class ToolSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     allowed_modes: tuple[Mode, ...]
     latency_budget_ms: int
     parameters: dict[str, Any]
-    uses: tuple[Capability, ...] = ()
+    title: str | None = None
+    """The name that people see; None for one made from the id."""
+    uses: tuple[str, ...] = ()
+    """The names of capabilities: those of `Capability`, or others that the project offers."""
+    secrets: tuple[str, ...] = ()
+    """The environment variables that `context.secrets` gives to the handler."""
     rate_limit: RateLimit | None = None
     requires_auth: bool = False
     availability: str | None = None
@@ -68,10 +81,14 @@ class ToolSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     outputs: dict[str, Any] | None = None
 
     @property
+    def shown_title(self) -> str:
+        return self.title or self.tool_id.replace("_", " ").capitalize()
+
+    @property
     def writes(self) -> bool:
         return self.side_effects is SideEffects.WRITES
 
     @property
     def untrusted(self) -> bool:
         """Whether its results are untrusted content, written by strangers."""
-        return Capability.FETCH in self.uses or UNTRUSTED_TAG in self.tags
+        return UNTRUSTED_TAG in self.tags or not FROM_STRANGERS.isdisjoint(self.uses)

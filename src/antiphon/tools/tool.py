@@ -1,6 +1,6 @@
 """A tool as the gate runs it: its contract, its words, and its handler, loaded and compiled."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,7 @@ from antiphon.telemetry.log import get_logger
 from antiphon.telemetry.metrics import CallStats
 from antiphon.tools.arguments import Arguments
 from antiphon.tools.context import Args, Context, ToolView
-from antiphon.tools.result import ToolResult
+from antiphon.tools.result import Prepared, ToolResult
 from antiphon.tools.spec import Category, ToolSpec
 
 if TYPE_CHECKING:
@@ -19,11 +19,23 @@ Execute = Callable[[Args, Context], Coroutine[Any, Any, ToolResult]]
 Preview = Callable[[Args], str]
 """`preview(args)` in handler.py: what the person is asked to approve, in a sentence."""
 
+Prepare = Callable[[Args, Context], Coroutine[Any, Any, Prepared | ToolResult]]
+"""`prepare(args, context)` in handler.py: makes what the person is asked to approve, if that needs more than the
+arguments, such as the user's time zone or what the words refer to. It must not change anything. If the call cannot
+work, it returns `fail(…)`, and nobody is asked."""
+
 NeedsConfirmation = Callable[[Args, bool], bool]
 """`needs_confirmation(args, untrusted)` in handler.py: a policy finer than `requiresConfirmation`.
 
 `untrusted` says whether untrusted content, such as a web page, is in this turn.
 """
+
+IsAskedFor = Callable[[Args, Sequence[str]], bool]
+"""`is_asked_for(args, heard)` in handler.py: whether the user's latest messages ask for such a call. If they do not,
+the user must approve it. It is not called where nothing was said, as by the command line."""
+
+Warm = Callable[[], None]
+"""`warm()` in handler.py: loads what takes long, in a thread after the server has started."""
 
 
 log = get_logger(__name__)
@@ -46,7 +58,10 @@ class Tool:
     arguments: Arguments
     execute: Execute
     preview: Preview | None = None
+    prepare: Prepare | None = None
     needs_confirmation: NeedsConfirmation | None = None
+    warm: Warm | None = None
+    is_asked_for: IsAskedFor | None = None
     availability: "cel.Program | None" = None
     stats: CallStats = field(default_factory=CallStats)
 
@@ -63,7 +78,7 @@ class Tool:
         spec = self.spec
         announced = spec.writes or not spec.idempotent
         object.__setattr__(self, "id", spec.tool_id)
-        object.__setattr__(self, "view", ToolView(spec.tool_id, spec.version, spec.idempotent))
+        object.__setattr__(self, "view", ToolView(spec.tool_id, spec.version, spec.idempotent, spec.secrets))
         object.__setattr__(self, "announced", announced)
         object.__setattr__(self, "untrusted", spec.untrusted)
         object.__setattr__(self, "runs_to_the_end", announced or spec.category is Category.ACTION)

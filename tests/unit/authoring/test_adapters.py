@@ -96,6 +96,7 @@ def test_it_is_what_openais_sdk_asks_for_in_a_realtime_session() -> None:
 def test_a_reading_tool_says_that_it_changes_nothing() -> None:
     assert adapt_for_mcp(make_spec(outputs=OUTPUTS)) == {
         "name": "kb_search",
+        "title": "Kb search",
         "description": "Searches the knowledge base.",
         "inputSchema": KB_SEARCH_PARAMETERS,
         "outputSchema": OUTPUTS,

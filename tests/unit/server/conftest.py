@@ -16,7 +16,10 @@ from tests.fakes.web import WebApp, WebApps
 def toolkit(tmp_path_factory: pytest.TempPathFactory) -> Registry:
     path: Path = tmp_path_factory.mktemp("tools") / "tool_registry.json"
     build.write(build.build([TOOLKIT]), path)
-    return Registry.load(path, environment="production")
+    registry = Registry.load(path, environment="production")
+    # As a server does after its start.
+    registry.snapshot().warm()
+    return registry
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from structlog.testing import capture_logs
 
 from antiphon.server.refusals import LINES, MAX_CHARS, RefusalLog
@@ -45,3 +46,19 @@ async def test_many_addresses_together_cannot_fill_the_log() -> None:
 async def test_values_chosen_by_the_client_are_truncated() -> None:
     (line,) = lines_of(RefusalLog(LoopClock()), ["192.0.2.1"], host="x" * 10_000)
     assert line["host"] == "x" * MAX_CHARS
+
+
+@pytest.mark.parametrize(
+    ("path", "logged"),
+    [
+        ("/images/AbCdEf.png", "/images/…"),
+        ("/images/\nAbCdEf.png", "/images/…"),
+        ("/api/kb/person:ada_lovelace", "/api/kb/…"),
+        ("/api/kb", "/api/kb"),
+        ("/api/conversations", "/api/conversations"),
+    ],
+)
+async def test_names_that_are_secret_or_somebodys_words_are_not_logged(path: str, logged: str) -> None:
+    with capture_logs() as lines:
+        RefusalLog(LoopClock()).write("wrong token", address=None, route=path)
+    assert lines[0]["route"] == logged

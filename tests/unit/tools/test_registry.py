@@ -10,6 +10,7 @@ from antiphon.authoring.testing import make_context
 from antiphon.tools.errors import RegistryError
 from antiphon.tools.registry import Registry, Snapshot
 from antiphon.tools.spec import Category, Mode
+from tests.fakes.gates import make_tool
 from tests.fakes.toolbox import HANDLER, PREVIEW, write_tool
 
 
@@ -278,3 +279,45 @@ def test_metrics_sum_up_the_calls_to_each_tool(home: Path) -> None:
     snapshot.tools["greet"].stats.count("TRANSIENT", 8.0, cache_hit=False)
     assert snapshot.metrics()["greet"] == {"calls": 2, "errors": 1, "cache_hits": 0, "average_ms": 6.0}
     assert snapshot.metrics()["wave"]["calls"] == 0
+
+
+# Tools that join at run time.
+
+
+def test_tools_that_join_change_the_version_also_while_it_is_locked(home: Path) -> None:
+    registry = loaded(home, "production")
+    registry.lock()
+    built = registry.version
+    assert registry.set_runtime_tools([make_tool("far_echo", digest="1")])
+    first = registry.version
+    assert first != built
+    assert registry.built_version == registry.snapshot().built_version == built
+    assert "far_echo" in registry.tools
+    assert registry.set_runtime_tools([make_tool("far_echo", digest="2")])
+    assert registry.version != first
+    assert registry.set_runtime_tools([])
+    assert registry.version == built
+
+
+def test_the_same_tools_are_no_change(home: Path) -> None:
+    registry = loaded(home)
+    registry.set_runtime_tools([make_tool("far_echo")])
+    assert not registry.set_runtime_tools([make_tool("far_echo")])
+
+
+def test_a_tool_from_files_keeps_its_id(home: Path) -> None:
+    registry = loaded(home)
+    own = registry.tools["greet"]
+    assert not registry.set_runtime_tools([make_tool("greet")])
+    assert registry.tools["greet"] is own
+
+
+def test_a_reload_keeps_the_tools_that_have_joined(home: Path) -> None:
+    registry = loaded(home)
+    registry.set_runtime_tools([make_tool("far_echo")])
+    before = registry.version
+    write_tool(home / "tools", "nod")
+    compiled(home)
+    registry.reload()
+    assert {"nod", "far_echo"} <= registry.tools.keys()
+    assert registry.version not in (before, registry.built_version)

@@ -4,9 +4,11 @@ import asyncio
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType, ToolError
+from antiphon.tools.executor import CLOSE_S
 from antiphon.tools.result import After, Citation, Flyout, FlyoutType, Intent, IntentType, ToolResult, fail, ok
 from antiphon.tools.spec import Capability, Mode, SideEffects
 from tests.fakes.gates import Counted, Gate, make_action, make_tool
@@ -187,6 +189,35 @@ async def test_an_interrupted_action_finishes_and_is_reported_in_the_next_turn()
     assert handler.runs == 1
 
 
+async def test_closing_waits_for_an_action_for_half_a_minute_and_then_cancels_it() -> None:
+    slow, slower = taking(29), taking(170)
+    gate = Gate(make_action("book", slow, timeout_ms=180_000), make_action("draw", slower, timeout_ms=180_000))
+    calls = [asyncio.create_task(gate.call(name, id=f"{name}_0123456789")) for name in ("book", "draw")]
+    await asyncio.sleep(0.1)
+    began_s = asyncio.get_running_loop().time()
+    with capture_logs() as lines:
+        await gate.executor.aclose()
+    assert asyncio.get_running_loop().time() - began_s == pytest.approx(CLOSE_S, abs=0.1)
+    booked, drawn = await asyncio.gather(*calls, return_exceptions=True)
+    assert isinstance(booked, ToolResult)
+    assert booked.data == "done"
+    assert isinstance(drawn, asyncio.CancelledError)
+    assert [each["count"] for each in lines if each["event"] == "actions_cancelled"] == [1]
+
+
+async def test_the_outcome_of_an_action_that_closing_has_cancelled_is_unknown() -> None:
+    handler = taking(170)
+    gate = Gate(make_action("draw", handler, timeout_ms=180_000))
+    call = asyncio.create_task(gate.call("draw", id="call_0123456789"))
+    await asyncio.sleep(0.1)
+    await gate.executor.aclose()
+    await asyncio.gather(call, return_exceptions=True)
+    again = await gate.call("draw", id="call_0123456789")
+    assert again.error is not None
+    assert again.error.details == {"outcome": "unknown"}
+    assert handler.runs == 1
+
+
 async def test_intents_of_a_success_are_applied_once() -> None:
     intent = Intent(IntentType.END_VOICE_SESSION, after=After.CURRENT_TURN)
     gate = Gate(make_action("end_it", failing(ok(intents=[intent]))))
@@ -215,7 +246,7 @@ async def test_the_model_sees_data_or_the_error_and_nothing_else() -> None:
     )
     assert (await gate.call("good")).for_model() == {"a": 1}
     assert (await gate.call("bad")).for_model() == {
-        "error": {"type": "TRANSIENT", "message": "Try again.", "retryable": True}
+        "error": {"type": "TRANSIENT", "message": "Try again.", "outcome": "nothing_done", "retryable": True}
     }
 
 

@@ -25,6 +25,15 @@ def test_a_pending_message_is_kept_over_turns() -> None:
     assert state.pending_message == "tell me a joke"
 
 
+def test_a_changed_voice_is_kept_and_told_once() -> None:
+    state = StateController()
+    assert state.apply(Intent(IntentType.CHANGE_VOICE, voice_speed=80, volume=50))
+    assert (state.voice_speed, state.volume, state.has_new_settings) == (80, 50, True)
+    state.has_new_settings = False
+    state.apply(Intent(IntentType.CHANGE_VOICE, voice_speed=80, volume=50))
+    assert not state.has_new_settings
+
+
 @pytest.mark.parametrize(
     "intent",
     [
@@ -33,6 +42,9 @@ def test_a_pending_message_is_kept_over_turns() -> None:
         Intent(IntentType.SUPPRESS_AUDIO),
         Intent(IntentType.SUPPRESS_TRANSCRIPT, message="yes"),
         Intent(IntentType.SET_PENDING_MESSAGE, message=""),
+        Intent(IntentType.CHANGE_VOICE, voice_speed=49, volume=50),
+        Intent(IntentType.CHANGE_VOICE, voice_speed=100, volume=101),
+        Intent(IntentType.CHANGE_VOICE, voice_speed=100),
         Intent(IntentType.SET_PENDING_MESSAGE, message="x" * 201),
         {"type": "SUPPRESS_AUDIO", "value": True},
         None,

@@ -17,6 +17,7 @@ ID_PATTERN: Final = r"^[a-z][a-z0-9_]{0,63}$"
 SEMVER_PATTERN: Final = (
     r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$"
 )
+VARIABLE_PATTERN: Final = r"^[A-Z][A-Z0-9_]{0,127}$"
 AVAILABILITY_VARIABLES: Final = ("mode", "user", "session", "environment")
 
 _TEXT: Final = {"type": "string", "pattern": r"\S"}
@@ -38,7 +39,9 @@ FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
     "allowedModes": _several({"enum": list(Mode)}, at_least=1),
     "latencyBudgetMs": _MILLISECONDS,
     "parameters": {"type": "object"},
-    "uses": _several({"enum": list(Capability)}),
+    "title": _TEXT,
+    "uses": _several({"type": "string", "pattern": ID_PATTERN}),
+    "secrets": _several({"type": "string", "pattern": VARIABLE_PATTERN}),
     "rateLimit": {
         "type": "object",
         "required": ["calls", "window_s"],
@@ -62,6 +65,7 @@ _CONTRACT: Final = compile_schema(
 _PATTERNS: Final = {
     ID_PATTERN: "must be lower-case letters, digits and underscores, at most 64, the first one a letter",
     SEMVER_PATTERN: 'must be a semantic version, such as "1.0.0"',
+    VARIABLE_PATTERN: 'must be the name of an environment variable, such as "ACME_API_KEY"',
     _TEXT["pattern"]: "must not be blank",
 }
 _BINDING_MACRO: Final = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*(\w+)\s*,")
@@ -77,6 +81,7 @@ def check_rules(at: Place, sound: Mapping[str, Any], directory_name: str) -> Ite
     """Checks the fields together. `sound` holds those that `check_fields` accepted."""
     yield from _check_id(at, sound, directory_name)
     yield from _check_effects(at, sound)
+    yield from _check_secrets(at, sound)
     yield from _check_times(at, sound)
     yield from _check_availability(at, sound)
 
@@ -115,6 +120,14 @@ def _check_effects(at: Place, sound: Mapping[str, Any]) -> Iterator[Problem]:
             yield at.error("idempotent", "a retrieval tool is idempotent: reading twice changes nothing")
     if sound.get("requiresConfirmation") and "sideEffects" in sound and not writes:
         yield at.warning("requiresConfirmation", "the user would be asked to approve a tool that changes nothing")
+
+
+def _check_secrets(at: Place, sound: Mapping[str, Any]) -> Iterator[Problem]:
+    is_used, names = Capability.SECRETS in sound.get("uses", ()), sound.get("secrets", ())
+    if names and not is_used:
+        yield at.error("uses", f'must list "{Capability.SECRETS}", since "secrets" names {names[0]}')
+    if is_used and not names:
+        yield at.error("secrets", f'must name the environment variables, since "uses" lists "{Capability.SECRETS}"')
 
 
 def _check_times(at: Place, sound: Mapping[str, Any]) -> Iterator[Problem]:

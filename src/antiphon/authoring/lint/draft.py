@@ -128,12 +128,14 @@ class _Reader:
     def check_confirmation(self, sound: Mapping[str, Any], functions: Mapping[str, handler.Function] | None) -> None:
         if functions is None:
             return
-        asks = sound.get("requiresConfirmation") is True or handler.NEEDS_CONFIRMATION in functions
-        if asks and handler.PREVIEW not in functions:
+        policies = {handler.NEEDS_CONFIRMATION, handler.IS_ASKED_FOR}
+        asks = sound.get("requiresConfirmation") is True or not policies.isdisjoint(functions)
+        if asks and not {handler.PREVIEW, handler.PREPARE} & functions.keys():
             self.problems.append(
                 self._at(handler.HANDLER).error(
                     handler.PREVIEW,
-                    "the tool asks for confirmation, so it needs `preview(args)` to say what for",
+                    "the tool asks for confirmation, so it needs `preview(args)` or `prepare(args, context)` "
+                    "to say what for",
                 )
             )
         writes = sound.get("category") == Category.ACTION and sound.get("sideEffects") == SideEffects.WRITES

@@ -10,9 +10,20 @@ from antiphon.tools.source import Source
 HANDLER: Final = "handler.py"
 EXECUTE: Final = "execute"
 PREVIEW: Final = "preview"
+PREPARE: Final = "prepare"
 NEEDS_CONFIRMATION: Final = "needs_confirmation"
+IS_ASKED_FOR: Final = "is_asked_for"
+WARM: Final = "warm"
 
-_PARAMETERS: Final = {EXECUTE: "(args, context)", PREVIEW: "(args)", NEEDS_CONFIRMATION: "(args, untrusted)"}
+_PARAMETERS: Final = {
+    EXECUTE: "(args, context)",
+    PREPARE: "(args, context)",
+    PREVIEW: "(args)",
+    NEEDS_CONFIRMATION: "(args, untrusted)",
+    IS_ASKED_FOR: "(args, heard)",
+    WARM: "()",
+}
+_ASYNC: Final = frozenset({EXECUTE, PREPARE})
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -47,10 +58,10 @@ def check_functions(at: Place, functions: Mapping[str, Function]) -> Iterator[Pr
         if function is None:
             continue
         is_async = isinstance(function, ast.AsyncFunctionDef)
-        if is_async != (name == EXECUTE):
-            must = "must be" if name == EXECUTE else "must not be"
+        if is_async != (name in _ASYNC):
+            must = "must be" if name in _ASYNC else "must not be"
             yield at.error(name, f"{must} async (line {function.lineno})")
-        if not _takes(function, parameters.count(",") + 1):
+        if not _takes(function, len(parameters.strip("()").split())):
             yield at.error(name, f"must take exactly {parameters} (line {function.lineno})")
 
 

@@ -1,12 +1,12 @@
 """Checks the sentences of a tool, on their own and against those of other tools."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
 from hassil import RangeSlotList, SlotList, TextSlotList, WildcardSlotList
 
-from antiphon.sentences.matching import SLOT, Matcher, Template, match_template
+from antiphon.sentences.matching import SLOT, Matcher, Template, match_template, slots_in
 from antiphon.sentences.phrases import Phrase
 from antiphon.sentences.readings import Node, Slot, certain_slots, sample, shortest, tree, words
 from antiphon.sentences.templates import Grammar, read
@@ -30,32 +30,51 @@ def check(tool_id: str, raw: object, spec: ToolSpec) -> list[str]:
     for template in grammar.templates:
         found = chain(_check_words(template, grammar, spec), _check_arguments(template, grammar, spec))
         problems += [f'{template.place} "{template.text}": {problem}' for problem in found]
+    for name in sorted(grammar.arguments.keys() - spec.parameters.get("properties", {}).keys()):
+        problems.append(f"arguments.{name} is not a parameter of {tool_id}")
     return list(dict.fromkeys(problems))
 
 
-def cross_check(all: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Finds sentences that two tools claim. For each, names the tool whose template takes too much, and the problem."""
+def cross_check(all: Mapping[str, object], *, agreed: Collection[str] = ()) -> list[tuple[str, str]]:
+    """Finds sentences that two tools claim. For each, names the tool to mend, and the problem: the one whose template
+    takes too much, or whose example asks for the other.
+
+    The tools in `agreed` are known to claim none of each other's sentences, and are not compared with each other.
+    """
+    if all.keys() <= set(agreed):
+        return []
     grammars = [read(tool_id, raw, lambda problem: None) for tool_id, raw in sorted(all.items())]
     matcher = Matcher(template for grammar in grammars for template in grammar.templates)
     found: dict[tuple[str, str, str], tuple[str, str]] = {}
-    for grammar in grammars:
+    for tool_id, grammar in zip(sorted(all), grammars, strict=True):
+        rivals = frozenset(all.keys() - {tool_id} - (set(agreed) if tool_id in agreed else set()))
         for own in grammar.templates:
             node = own.compiled.tree
             # Few templates could say what another tool's template requires, and only those are worth sampling.
             vocabulary = " ".join([*words(node), *_samples(node, grammar.lists, FEW)])
-            if not _others(matcher, own, vocabulary):
+            if not _others(matcher, rivals, vocabulary):
                 continue
             for phrase in map(Phrase, _samples(node, grammar.lists, SAMPLES_CROSSED)):
-                for other in _others(matcher, own, phrase.text):
+                for other in _others(matcher, rivals, phrase.text):
                     pair = (own.tool_id, other.tool_id, other.text)
                     if pair not in found and match_template(other, phrase):
                         problem = f'{other.place} "{other.text}" also takes "{phrase.text}" of {own.tool_id}'
                         found[pair] = (other.tool_id, problem)
+        for example in map(Phrase, grammar.examples):
+            for other in _others(matcher, rivals, example.text):
+                pair = (tool_id, other.tool_id, other.text)
+                if pair not in found and match_template(other, example):
+                    if tool_id in agreed:
+                        problem = f'{other.place} "{other.text}" also takes the example "{example.text}" of {tool_id}'
+                        found[pair] = (other.tool_id, problem)
+                    else:
+                        problem = f'examples "{example.text}": {other.tool_id} takes it with "{other.text}"'
+                        found[pair] = (tool_id, problem)
     return list(found.values())
 
 
-def _others(matcher: Matcher, own: Template, text: str) -> list[Template]:
-    return [template for template in matcher.candidates(text) if template.tool_id != own.tool_id]
+def _others(matcher: Matcher, rivals: frozenset[str], text: str) -> list[Template]:
+    return [template for template in matcher.candidates(text) if template.tool_id in rivals]
 
 
 def _samples(node: Node, lists: Mapping[str, SlotList], limit: int) -> list[str]:
@@ -71,12 +90,18 @@ def _samples(node: Node, lists: Mapping[str, SlotList], limit: int) -> list[str]
 
 
 def _check_words(template: Template, grammar: Grammar, spec: ToolSpec) -> Iterator[str]:
+    # Without a slot for any words, as in "snooze", it takes no sentence of another tool.
+    lists = (grammar.lists.get(slot.list_name) for slot in template.compiled.slots)
+    is_open = any(not isinstance(listed, TextSlotList | RangeSlotList) for listed in lists)
     # A number counts as a literal word, since other tools' sentences seldom have one in the same place.
     ranges = {
         f"{{{s.name}}}" for s in template.compiled.slots if isinstance(grammar.lists.get(s.list_name), RangeSlotList)
     }
-    literal = [word for word in shortest(template.compiled.tree).split() if word in ranges or not SLOT.search(word)]
-    if len(literal) < MIN_LITERAL_WORDS:
+    # So does a sign between slots, as in "{name}.{end}".
+    literal = SLOT.sub(
+        lambda slot: f" {slot[0]} " if slot[0] in ranges else " ", shortest(template.compiled.tree)
+    ).split()
+    if is_open and len(literal) < MIN_LITERAL_WORDS:
         yield (
             f"it can be said with {len(literal)} word{'' if len(literal) == 1 else 's'} of its own; "
             f"at least {MIN_LITERAL_WORDS} must be in every reading, or it takes the sentences of other tools"
@@ -91,7 +116,7 @@ def _check_arguments(template: Template, grammar: Grammar, spec: ToolSpec) -> It
     properties: Mapping[str, Any] = spec.parameters.get("properties", {})
     here = {slot.name: slot for slot in template.compiled.slots}
     args = template.args or {}
-    sources = {name: set(SLOT.findall(value)) if isinstance(value, str) else set() for name, value in args.items()}
+    sources = {name: set(slots_in(value)) for name, value in args.items()}
     used = set().union(*sources.values())
     for name in sorted(here.keys() - used):
         if name not in properties:

@@ -3,8 +3,13 @@
 No method awaits anything, so each is one step to every other task of the loop.
 """
 
+from antiphon.storage.memory.calendar import MemoryCalendarStore
 from antiphon.storage.memory.conversations import MemoryConversationStore, MemoryVoiceCallStore
+from antiphon.storage.memory.knowledge import open_knowledge
+from antiphon.storage.memory.lists import MemoryListStore, MemoryToolValueStore
+from antiphon.storage.memory.mcp_pins import MemoryMcpPinStore
 from antiphon.storage.memory.people import MemoryBlockStore, MemoryTokenStore
+from antiphon.storage.memory.reminders import MemoryReminderStore
 from antiphon.storage.memory.sessions import MemoryMessageStore, MemorySessionStore
 from antiphon.storage.memory.tool_calls import MemoryAuditStore, MemoryCallStore, MemoryConfirmationStore
 
@@ -24,9 +29,15 @@ class MemoryDatabase:
         self.voice_calls = MemoryVoiceCallStore(self.sessions)
         self.blocks = MemoryBlockStore()
         self.tokens = MemoryTokenStore()
+        self.knowledge = open_knowledge()
+        self.lists = MemoryListStore()
+        self.tool_values = MemoryToolValueStore()
+        self.reminders = MemoryReminderStore(self.sessions)
+        self.calendar = MemoryCalendarStore()
+        self.mcp_pins = MemoryMcpPinStore()
 
     async def check(self) -> None:
         """Does nothing: a store in memory cannot fail."""
 
     async def aclose(self) -> None:
-        """Does nothing: there is nothing to close."""
+        await self.knowledge.aclose()

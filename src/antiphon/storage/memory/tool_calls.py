@@ -1,7 +1,7 @@
 """The stores of the tool gate in memory: tool runs, confirmations and the audit."""
 
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import Final
 
@@ -111,6 +111,10 @@ class MemoryCallStore:
             session.drop(record)
         return len(old)
 
+    async def clear(self, session_ids: Collection[str]) -> int:
+        cleared = [self._sessions.pop(each) for each in session_ids if each in self._sessions]
+        return sum(len(session.by_id) for session in cleared)
+
     def _use(self, session_id: str) -> _Session:
         """Returns the session, and makes it the last to be forgotten."""
         sessions = self._sessions
@@ -168,6 +172,10 @@ class MemoryConfirmationStore:
         for one in expired:
             await self.take(one.token_hash, one.session_id, one.user)
         return len(expired)
+
+    async def clear(self, user: str) -> int:
+        cleared = [self._waiting.pop(owner) for owner in list(self._waiting) if owner[1] == user]
+        return sum(map(len, cleared))
 
 
 AUDIT_LINES_KEPT: Final = 100_000

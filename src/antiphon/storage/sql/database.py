@@ -11,9 +11,14 @@ from sqlalchemy.exc import OperationalError
 
 from antiphon.storage.base import StorageError
 from antiphon.storage.migrations import FOLDER, HEAD
+from antiphon.storage.sql.calendar import SqlCalendarStore
 from antiphon.storage.sql.connections import Connections
 from antiphon.storage.sql.conversations import SqlConversationStore, SqlVoiceCallStore
+from antiphon.storage.sql.knowledge import SqlKnowledgeStore
+from antiphon.storage.sql.lists import SqlListStore, SqlToolValueStore
+from antiphon.storage.sql.mcp_pins import SqlMcpPinStore
 from antiphon.storage.sql.people import SqlBlockStore, SqlTokenStore
+from antiphon.storage.sql.reminders import SqlReminderStore
 from antiphon.storage.sql.sessions import SqlMessageStore, SqlSessionStore
 from antiphon.storage.sql.sqlite import BUSY_TIMEOUT_S, SqliteWorker
 from antiphon.storage.sql.tool_calls import SqlAuditStore, SqlCallStore, SqlConfirmationStore
@@ -25,8 +30,10 @@ _WRITE: Final = text("UPDATE alembic_version SET version_num = version_num")
 class Database:
     """The stores of one database. The caller that opens it must close it."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, readers: Connections | None = None) -> None:
+        """`readers` do what takes long and changes nothing, beside the other work."""
         self._connections = connections
+        self._readers = readers
         self.calls = SqlCallStore(connections)
         self.confirmations = SqlConfirmationStore(connections)
         self.audit = SqlAuditStore(connections)
@@ -36,12 +43,20 @@ class Database:
         self.conversations = SqlConversationStore(connections, self.messages)
         self.blocks = SqlBlockStore(connections)
         self.tokens = SqlTokenStore(connections)
+        self.knowledge = SqlKnowledgeStore(connections, readers or connections)
+        self.lists = SqlListStore(connections)
+        self.tool_values = SqlToolValueStore(connections)
+        self.reminders = SqlReminderStore(connections, self.messages)
+        self.calendar = SqlCalendarStore(connections)
+        self.mcp_pins = SqlMcpPinStore(connections)
 
     async def check(self) -> None:
         """Writes to the database, as every turn does. Raises `StoreUnavailable` if that fails."""
         await self._connections.change(_WRITE, {})
 
     async def aclose(self) -> None:
+        if self._readers is not None:
+            await self._readers.aclose()
         await self._connections.aclose()
 
 
@@ -54,7 +69,7 @@ async def open_database(path: Path) -> Database:
     except BaseException:
         await connections.aclose()
         raise
-    return Database(connections)
+    return Database(connections, Connections(SqliteWorker(path), str(path)))
 
 
 def make_file(path: Path) -> None:

@@ -60,6 +60,7 @@ confirmations: Final = Table(
     Column("turn", Integer, nullable=False),
     Column("preview", Text, nullable=False),
     Column("expires_ms", BigInteger, nullable=False),
+    Column("prepared", LargeBinary),
     UniqueConstraint("token_hash", name="confirmations_token_hash"),
     Index("confirmations_owner", "session_id", "user"),
 )
@@ -164,4 +165,140 @@ tokens: Final = Table(
     Column("created_ms", BigInteger, nullable=False),
     Column("expires_ms", BigInteger),
     UniqueConstraint("token_hash", name="tokens_token_hash"),
+)
+
+kb_records: Final = Table(
+    "kb_records",
+    metadata,
+    Column("seq", _SEQUENCE, primary_key=True),
+    Column("id", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("namespace", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    # One tag a line, with a line break before the first and after the last one.
+    Column("tags", Text, nullable=False),
+    Column("url", Text),
+    Column("source_type", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("last_updated_ms", BigInteger, nullable=False),
+    Column("metadata", JSON, nullable=False),
+    # Empty for what can be found; else the import that has not finished, or a mark of what it has replaced.
+    Column("batch", Text, nullable=False),
+    UniqueConstraint("id", "owner", "batch", name="kb_records_key"),
+    Index("kb_records_newest", "batch", "last_updated_ms"),
+)
+
+kb_passages: Final = Table(
+    "kb_passages",
+    metadata,
+    # The full-text index refers to these numbers, and a reader knows passages by them, so they are never reused.
+    Column("seq", _SEQUENCE, primary_key=True),
+    Column("record_seq", _SEQUENCE, ForeignKey("kb_records.seq", ondelete="CASCADE"), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("vector", LargeBinary),
+    Index("kb_passages_record", "record_seq"),
+    sqlite_autoincrement=True,
+)
+
+# One row: what other processes look at to notice changes.
+kb_state: Final = Table(
+    "kb_state",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("version", BigInteger, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("embedder", Text, nullable=False),
+)
+
+list_items: Final = Table(
+    "list_items",
+    metadata,
+    # The order in which the items were added.
+    Column("seq", _SEQUENCE, primary_key=True),
+    Column("user", Text, nullable=False),
+    Column("list", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("added_ms", BigInteger, nullable=False),
+    UniqueConstraint("user", "list", "key", name="list_items_key"),
+)
+
+tool_values: Final = Table(
+    "tool_values",
+    metadata,
+    Column("tool", Text, primary_key=True),
+    Column("user", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+    Index("tool_values_user", "user"),
+)
+
+reminders: Final = Table(
+    "reminders",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("user", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("due_ms", BigInteger, nullable=False),
+    Column("zone", Text, nullable=False),
+    Column("repeat", Text),
+    Column("created_ms", BigInteger, nullable=False),
+    Index("reminders_due", "due_ms"),
+    Index("reminders_of_user", "user", "due_ms"),
+)
+
+# Without a foreign key, since a reminder that does not repeat is deleted when it rings.
+rings: Final = Table(
+    "rings",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("reminder_id", Text, nullable=False),
+    Column("user", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("due_ms", BigInteger, nullable=False),
+    Column("zone", Text, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("rung_ms", BigInteger, nullable=False),
+    Column("heard_ms", BigInteger),
+    Index("rings_of_user", "user", "rung_ms"),
+    Index("rings_of_reminder", "reminder_id"),
+)
+
+# Without a foreign key to sessions: a ring that was delivered to a session that has ended must still be known.
+ring_deliveries: Final = Table(
+    "ring_deliveries",
+    metadata,
+    Column("ring_id", Text, ForeignKey("rings.id", ondelete="CASCADE"), primary_key=True),
+    Column("session_id", Text, primary_key=True),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("announcement", Text),
+)
+
+calendar_events: Final = Table(
+    "calendar_events",
+    metadata,
+    Column("user", Text, primary_key=True),
+    Column("uid", Text, primary_key=True),
+    Column("calendar", Text, nullable=False),
+    Column("ics", Text, nullable=False),
+    Column("first_ms", BigInteger, nullable=False),
+    Column("last_ms", BigInteger),
+    Index("calendar_events_range", "user", "first_ms"),
+)
+
+mcp_pins: Final = Table(
+    "mcp_pins",
+    metadata,
+    Column("server", Text, primary_key=True),
+    Column("tool", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("definition", LargeBinary, nullable=False),
+    Column("seen_digest", Text, nullable=False),
+    Column("seen_definition", LargeBinary, nullable=False),
+    Column("is_offered", Boolean, nullable=False),
+    Column("first_seen_ms", BigInteger, nullable=False),
 )

@@ -3,7 +3,7 @@
 The unique keys of the table decide which process may run a call. Taking a confirmation deletes its row, which only one
 statement can do. A line of the audit is stored as JSON, so that a new field needs no migration."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from msgspec import json
@@ -60,6 +60,7 @@ _PRUNE: Final = delete(calls).where(
     .offset(CALLS_KEPT_PER_SESSION - 1)
     .scalar_subquery(),
 )
+_CLEAR: Final = delete(calls).where(calls.c.session_id == bindparam("session"))
 _DELETE_BEFORE: Final = delete_some(calls, calls.c.started_ms < bindparam("at_ms"))
 
 
@@ -112,6 +113,9 @@ class SqlCallStore:
     async def delete_before(self, at_ms: int) -> int:
         return await delete_in_batches(self._connections, _DELETE_BEFORE, {"at_ms": at_ms})
 
+    async def clear(self, session_ids: Collection[str]) -> int:
+        return sum([await self._connections.change(_CLEAR, {"session": each}) for each in session_ids])
+
     async def _holder(
         self, id: str | None, session_id: str, provider_key: str | None, hash_key: str | None
     ) -> CallRecord | None:
@@ -143,6 +147,7 @@ _REHASH: Final = (
     )
     .values(token_hash=bindparam("new_hash"))
 )
+_CLEAR_CONFIRMATIONS: Final = delete(confirmations).where(confirmations.c.user == bindparam("owner"))
 _SWEEP: Final = delete(confirmations).where(confirmations.c.expires_ms <= bindparam("now_ms"))
 
 
@@ -168,6 +173,9 @@ class SqlConfirmationStore:
 
     async def sweep(self, now_ms: int) -> int:
         return await self._connections.change(_SWEEP, {"now_ms": now_ms})
+
+    async def clear(self, user: str) -> int:
+        return await self._connections.change(_CLEAR_CONFIRMATIONS, {"owner": user})
 
 
 _APPEND: Final = insert(audit)

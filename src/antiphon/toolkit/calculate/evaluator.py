@@ -189,6 +189,17 @@ def _average(*values: Number) -> Number:
     return total / len(values)
 
 
+def _share(part: Number, whole: Number) -> Number:
+    """Returns what percentage of the whole a part is."""
+    return _operate(ast.Div(), part, whole) * 100
+
+
+def _change(before: Number, after: Number) -> Number:
+    """Returns by how many percent a number has grown."""
+    size = before if before >= 0 else -before
+    return _operate(ast.Div(), after - before, size) * 100
+
+
 def _factorial(value: Number) -> Number:
     if not isinstance(value, Fraction) or value.denominator != 1 or value < 0:
         raise CalculationError("Only a whole number that is not negative has a factorial.")
@@ -251,5 +262,7 @@ FUNCTIONS: Final[dict[str, tuple[int, int, Callable[..., Number]]]] = {
     "factorial": (1, 1, _factorial),
     "mod": (2, 2, lambda left, right: left % right),
     "percent": (1, 1, lambda value: value / 100),
+    "share": (2, 2, _share),
+    "change": (2, 2, _change),
 }
 """For each function, the fewest and the most arguments, and the implementation. Angles are in radians."""

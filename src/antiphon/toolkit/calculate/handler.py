@@ -3,7 +3,7 @@
 from decimal import Context as DecimalContext
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType
@@ -11,8 +11,9 @@ from antiphon.tools.result import ToolResult, fail, ok
 from antiphon.words.speech import speak_number
 
 from .evaluator import CalculationError, Number, evaluate, parse
+from .money import read_bill, speak_money, strip_currency
 from .phrases import read_expression
-from .wording import describe
+from .wording import answer
 
 EXACT_DIGITS: Final = 15
 """How many digits of an exact decimal a client's floating point number can hold."""
@@ -29,15 +30,21 @@ HOW_TO_ASK: Final = (
 
 async def execute(args: Args, context: Context) -> ToolResult:
     try:
-        expression = read_expression(args["expression"])
+        text, currency = strip_currency(args["expression"])
+        bill = read_bill(text)
+        expression = read_expression(text) if bill is None else bill.expression
         tree = parse(expression)
         value = _round(evaluate(tree))
     except CalculationError as problem:
         return fail(ErrorType.VALIDATION, str(problem), suggestion=HOW_TO_ASK)
-    question = describe(tree)
-    answer = speak_number(value)
-    spoken = f"{question[0].upper()}{question[1:]} is {answer}." if question else f"That makes {answer}."
-    return ok({"expression": expression, "result": _write(value)}, spoken=spoken)
+    data: dict[str, Any] = {"expression": expression, "result": _write(value)}
+    if currency is not None:
+        data["currency"] = currency
+    if bill is not None:
+        return ok(data, spoken=bill.answer(Decimal(value), currency))
+    return ok(
+        data, spoken=answer(tree, speak_number(value) if currency is None else speak_money(Decimal(value), currency))
+    )
 
 
 def _round(value: Number) -> int | Decimal:

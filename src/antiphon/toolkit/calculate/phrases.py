@@ -31,12 +31,13 @@ _NUMBER: Final = r"(?<![\d.])(?:\d++(?:\.\d*+)?|\.\d++)(?:e[+-]?\d++)?"
 _SIGNED_NUMBER: Final = rf"(?:(?:minus|negative) |-)?{_NUMBER}"
 _NUMBERS: Final = rf"{_SIGNED_NUMBER}(?:(?:, ?(?:and )?| and | ?& ?| ){_SIGNED_NUMBER})+(?![\w.]|\s*(?:%|per ?cent))"
 """Several numbers in a row, as in "the sum of 3, 4 and 12.5"."""
+_PERCENT: Final = r"(?:%|per ?cent(?:age)?)"
 _FUNCTION: Final = "|".join(sorted(FUNCTIONS, key=len, reverse=True))
 
 _PREAMBLE: Final = re.compile(
     r"^(?:(?:please|tell me|what is|what's|whats|how much is|calculate|compute|evaluate|work out|solve)\b[\s,:]*)+"
 )
-_ENDINGS: Final = ("please", "equals", "equal")
+_ENDINGS: Final = ("please", "equals", "equal", "equals what", "is what", "make", "makes", "again", "then", "for me")
 _GROUPED_DIGITS: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 
 _Rewrite = str | Callable[[re.Match[str]], str]
@@ -64,6 +65,17 @@ def _combine(match: re.Match[str]) -> str:
     return combined if match[0] == match.string else f"({combined})"
 
 
+def _rounded(match: re.Match[str]) -> str:
+    """Rewrites "round 3.14159 to two decimals", "round 1250 to the nearest hundred", "round 3.2 up"."""
+    number = match["number"]
+    if match["way"]:
+        return f"{'ceil' if match['way'] == 'up' else 'floor'}({number})"
+    if match["nearest"]:
+        digits = {"ten": -1, "10": -1, "hundred": -2, "100": -2, "thousand": -3, "1000": -3, "tenth": 1, "hundredth": 2}
+        return f"round({number}, {digits.get(match['nearest'], 0)})"
+    return f"round({number}, {match['digits'] or 0})"
+
+
 def _fraction(match: re.Match[str]) -> str:
     """Rewrites "two thirds", but not "3 seconds", which is not a fraction."""
     below = parse_ordinal(match[2])
@@ -81,6 +93,36 @@ _PHRASES: Final[Sequence[tuple[re.Pattern[str], _Rewrite]]] = [
         (rf"\b(?:the )?(sum|total|product|average|mean|difference) (?:of|between) ({_NUMBERS})", _combine),
         (rf"^(add|add up|sum up|total|multiply) ({_NUMBERS})$", _combine),
         (rf"^add ({_SIGNED_NUMBER}) to ({_SIGNED_NUMBER})$", r"\1 + \2"),
+        (rf"^subtract ({_SIGNED_NUMBER}) from ({_SIGNED_NUMBER})$", r"\2 - \1"),
+        (rf"^(?:multiply|times) ({_SIGNED_NUMBER}) (?:by|with|and) ({_SIGNED_NUMBER})$", r"\1 * \2"),
+        (rf"^divide ({_SIGNED_NUMBER}) by ({_SIGNED_NUMBER})$", r"\1 / \2"),
+        (r"\b(?:the )?double(?: of)?\b|\btwice\b", "2 *"),
+        (r"\b(?:the )?triple(?: of)?\b", "3 *"),
+        (r"\b(?:the )?quadruple(?: of)?\b", "4 *"),
+        (rf"^(?:what )?{_PERCENT} of ({_NUMBER}) (?:is|are|does|would be) ({_NUMBER})(?: make)?$", r"share(\2, \1)"),
+        (rf"^({_NUMBER}) is (?:what|which|how many|how much) {_PERCENT} of ({_NUMBER})$", r"share(\1, \2)"),
+        (rf"^({_NUMBER}) (?:as|in) (?:an? )?{_PERCENT} of ({_NUMBER})$", r"share(\1, \2)"),
+        (rf"^({_NUMBER}) out of ({_NUMBER}) (?:as|in) (?:an? )?{_PERCENT}$", r"share(\1, \2)"),
+        (
+            rf"^(?:the )?{_PERCENT} (?:change|increase|decrease|rise|drop|difference|growth|loss) "
+            rf"(?:from|between) ({_NUMBER}) (?:to|and) ({_NUMBER})$",
+            r"change(\1, \2)",
+        ),
+        (
+            rf"^(?:(?:going|a change) )?from ({_NUMBER}) to ({_NUMBER}) (?:is|are|makes|in)"
+            rf"(?: (?:how many|how much|what|which))? {_PERCENT}(?: .*)?$",
+            r"change(\1, \2)",
+        ),
+        (
+            rf"\b(?:the )?remainder (?:of|when) ({_NUMBER}) (?:is |and |over )?(?:divided by )?({_NUMBER})",
+            r"mod(\1, \2)",
+        ),
+        (
+            rf"^round (?P<number>{_SIGNED_NUMBER})(?: to (?:the nearest (?P<nearest>[a-z]+(?: number)?|\d+)"
+            r"|(?P<digits>\d+) (?:decimals?|digits?|places?)(?: places?)?|an? (?:whole number|integer))"
+            r"| (?P<way>up|down))?$",
+            _rounded,
+        ),
         (r"\bthe (?=square|cube|sine|cosine|tangent|natural|log|absolute|factorial|power)", ""),
         (r"\bper ?cent\b(?!\s*\()", "%"),
         (rf"^({_NUMBER})\s*% (off|less than|more than) (.+)$", _change),
@@ -105,7 +147,7 @@ _PHRASES: Final[Sequence[tuple[re.Pattern[str], _Rewrite]]] = [
         (r"\bcubed\b", "**3"),
         (r"\b(?:plus|added to)\b", "+"),
         (r"\b(?:minus|negative|less|take away)\b", "-"),
-        (r"\b(?:times|multiplied by)\b|(?<=[\d)])\s*x\s*(?=[\d(.])", "*"),
+        (r"\b(?:times|multiplied by)\b|(?<=[\d)])\s*(?:x|\bby)\s*(?=[\d(.])", "*"),
         (r"\b(?:divided by|over)\b", "/"),
         (r"\b(?:modulo|modulus|mod)\b(?!\s*\()", "%"),
         (r"(?<=[\d)]) of\b", " *"),
@@ -128,7 +170,8 @@ def read_expression(text: str) -> str:
     if not re.search(rf"\b(?:{_FUNCTION})\s*\(", text):
         text = _GROUPED_DIGITS.sub(lambda match: match[0].replace(",", ""), text)
     text = re.sub(r"(?<=\d)_(?=\d)", "", text)
-    text = write_digits(text)
+    # A recogniser may hear "what is 17" as "what a 17". The "a" of "a hundred" is part of the number by now.
+    text = re.sub(r"^(?:an?|the) (?=[\d.(])", "", write_digits(text))
     for pattern, rewrite in _PHRASES:
         text = pattern.sub(rewrite, text)
     tokens = _tokenize(text)

@@ -39,6 +39,7 @@ _FUNCTIONS: Final = {
     "factorial": "{} factorial",
     "percent": "{} percent",
 }
+_PARTS: Final = {Fraction(1, 2): "half of", Fraction(1, 4): "a quarter of", Fraction(3, 4): "three quarters of"}
 
 
 class _Unclear(Exception):
@@ -54,6 +55,20 @@ def describe(tree: ast.expr) -> str | None:
     except _Unclear:
         return None
     return words if len(words) <= MAX_SPOKEN_CHARACTERS else None
+
+
+def answer(tree: ast.expr, value: str) -> str:
+    """Returns the sentence that tells the value, with the question in it if its words are clear."""
+    match tree:
+        case ast.Call(func=ast.Name(id="share"), args=[ast.Constant() as part, ast.Constant() as whole]):
+            return f"{_say(part, _SINGLE)} is {value} percent of {_say(whole, _SINGLE)}."
+        case ast.Call(func=ast.Name(id="change"), args=[ast.Constant() as before, ast.Constant() as after]):
+            grown = not value.removeprefix("about ").startswith("minus ")
+            change = value if grown else value.replace("minus ", "", 1)
+            way = "an increase" if grown else "a decrease"
+            return f"From {_say(before, _SINGLE)} to {_say(after, _SINGLE)} is {way} of {change} percent."
+    question = describe(tree)
+    return f"{question[0].upper()}{question[1:]} is {value}." if question else f"That makes {value}."
 
 
 def _say(node: ast.expr, tightness: int) -> str:
@@ -73,6 +88,8 @@ def _put(node: ast.expr) -> tuple[str, int]:
             return f"minus {_say(operand, _POWER)}", _SIGNED
         case ast.BinOp(left=left, op=ast.Mult(), right=right) if is_percent(left):
             return f"{_say(left, _SINGLE)} of {_say(right, _SIGNED)}", _PRODUCT
+        case ast.BinOp(left=left, op=ast.Mult(), right=right) if part := _part(left):
+            return f"{part} {_say(right, _SIGNED)}", _PRODUCT
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
             return _put_power(_say(left, _SINGLE), _say(right, _SIGNED)), _POWER
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATIONS:
@@ -82,11 +99,17 @@ def _put(node: ast.expr) -> tuple[str, int]:
             phrase = _FUNCTIONS[name]
             # "The square root of 2 squared" could be either.
             return phrase.format(_say(argument, _SIGNED)), _SIGNED if phrase.startswith("the") else _SINGLE
+        case ast.Call(func=ast.Name(id="mod"), args=[left, right]):
+            return f"the remainder of {_say(left, _SINGLE)} divided by {_say(right, _SINGLE)}", _SIGNED
         case ast.Call(func=ast.Name(id="average"), args=[*others, last]) if others:
             listed = ", ".join(_say(argument, _SINGLE) for argument in others)
             return f"the average of {listed} and {_say(last, _SINGLE)}", _SIGNED
         case _:
             raise _Unclear
+
+
+def _part(node: ast.expr) -> str | None:
+    return _PARTS.get(node.value) if isinstance(node, ast.Constant) else None  # type: ignore[call-overload]
 
 
 def _put_literal(value: Fraction) -> str:

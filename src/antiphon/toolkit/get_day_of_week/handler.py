@@ -1,5 +1,7 @@
 """Tells the weekday of a date."""
 
+from typing import Any
+
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ToolResult, fail, ok
@@ -16,8 +18,10 @@ async def execute(args: Args, context: Context) -> ToolResult:
             f"I don't know which day {args['date']} is.",
             suggestion='Give the date as "2026-03-04", "March 4th", "next Friday" or "Christmas".',
         )
-    verb = "was" if day < today else "is"
-    return ok(
-        {"date": day.isoformat(), "weekday": f"{day:%A}"},
-        spoken=f"That {verb} {speak_date(day, today)}.",
-    )
+    data: dict[str, Any] = {"date": day.isoformat(), "weekday": f"{day:%A}"}
+    subject = "today" if day == today else "that"
+    told = f"{subject} {'was' if day < today else 'is'} {speak_date(day, today)}"
+    if "expected" not in args:
+        return ok(data, spoken=f"That{told.removeprefix(subject)}.")
+    data["as_expected"] = args["expected"] == data["weekday"]
+    return ok(data, spoken=f"{'Yes' if data['as_expected'] else 'No'}, {told}.")

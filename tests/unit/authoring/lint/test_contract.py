@@ -25,7 +25,9 @@ def test_a_valid_tool_has_no_problems(lint: Lint) -> None:
 def test_a_tool_may_use_every_optional_field(lint: Lint) -> None:
     assert (
         lint(
-            uses=["kb", "fetch"],
+            title="Greet somebody",
+            uses=["kb", "fetch", "secrets"],
+            secrets=["ACME_API_KEY"],
             rateLimit={"calls": 3, "window_s": 0.5},
             requiresAuth=True,
             availability='mode == "voice" && user.authenticated',
@@ -35,6 +37,25 @@ def test_a_tool_may_use_every_optional_field(lint: Lint) -> None:
         )
         == ()
     )
+
+
+def test_secrets_that_are_named_must_be_used(lint: Lint) -> None:
+    assert errors(lint(secrets=["ACME_API_KEY"])) == [
+        ("uses", 'must list "secrets", since "secrets" names ACME_API_KEY')
+    ]
+
+
+@pytest.mark.parametrize("names", [None, []])
+def test_a_tool_that_uses_secrets_must_name_them(lint: Lint, names: list[str] | None) -> None:
+    assert errors(lint(uses=["secrets"], secrets=names)) == [
+        ("secrets", 'must name the environment variables, since "uses" lists "secrets"')
+    ]
+
+
+@pytest.mark.parametrize("name", ["acme_key", "", "1KEY", "A KEY", "$KEY"])
+def test_a_secret_is_named_like_an_environment_variable(lint: Lint, name: str) -> None:
+    message = 'must be the name of an environment variable, such as "ACME_API_KEY"'
+    assert ("secrets.0", message) in errors(lint(uses=["secrets"], secrets=[name]))
 
 
 @pytest.mark.parametrize("field", REQUIRED)
@@ -75,7 +96,7 @@ def test_a_wrong_value_is_reported_with_its_field(lint: Lint, field: str, value:
     ("field", "value", "place"),
     [
         ("allowedModes", ["text", "video"], "allowedModes.1"),
-        ("uses", ["kb", "database"], "uses.1"),
+        ("uses", ["kb", "Data base"], "uses.1"),
         ("tags", [" "], "tags.0"),
         ("rateLimit", {"calls": 0, "window_s": 1}, "rateLimit.calls"),
         ("rateLimit", {"calls": 1, "window_s": 0}, "rateLimit.window_s"),

@@ -44,6 +44,8 @@ def test_the_names_of_the_arguments_are_free(lint: Lint) -> None:
     ("code", "field", "message"),
     [
         ("async def preview(args): ...", "preview", "must not be async (line 2)"),
+        ("async def warm(): ...", "warm", "must not be async (line 2)"),
+        ("def warm(context): ...", "warm", "must take exactly () (line 2)"),
         ("def preview(args, context): ...", "preview", "must take exactly (args) (line 2)"),
         (
             "async def needs_confirmation(args, untrusted): ...\ndef preview(args): ...",
@@ -54,6 +56,11 @@ def test_the_names_of_the_arguments_are_free(lint: Lint) -> None:
             "def needs_confirmation(args): ...\ndef preview(args): ...",
             "needs_confirmation",
             "must take exactly (args, untrusted) (line 2)",
+        ),
+        (
+            "def is_asked_for(args): ...\ndef preview(args): ...",
+            "is_asked_for",
+            "must take exactly (args, heard) (line 2)",
         ),
     ],
 )

@@ -28,6 +28,31 @@ def test_sentences_that_do_not_overlap_do_not_conflict() -> None:
     assert cross_check(SENTENCES) == []
 
 
+@pytest.mark.parametrize(("agreed", "problems"), [((), 1), (("victim",), 1), (("victim", "claimer"), 0)])
+def test_only_tools_that_agreed_are_not_compared(agreed: tuple[str, ...], problems: int) -> None:
+    both = {"victim": one("show me the moon"), "claimer": one("show me {x} moon"), "other": one("tell the {x} now")}
+    assert len(cross_check(both, agreed=agreed)) == problems
+
+
+def test_an_argument_must_be_a_parameter() -> None:
+    readers = {name: {"reader": "place"} for name in ("place", "town")}
+    assert check("a_tool", one("where is it", arguments=readers), PLACE) == [
+        "arguments.town is not a parameter of a_tool"
+    ]
+
+
+@pytest.mark.parametrize(("agreed", "to_mend"), [((), "moon"), (("moon",), "sky"), (("moon", "sky"), None)])
+def test_an_example_that_another_tools_template_takes_is_a_problem(
+    agreed: tuple[str, ...], to_mend: str | None
+) -> None:
+    tools = {
+        "moon": one("show me the moon", examples=["show me the full moon", "what is shining up there"]),
+        "sky": one("show me the full {x}", examples=["what is above us"]),
+        "other": one("tell the {x} now"),
+    }
+    assert [tool_id for tool_id, _ in cross_check(tools, agreed=agreed)] == ([to_mend] if to_mend else [])
+
+
 FORM: list[tuple[object, str]] = [
     (None, "must be a mapping"),
     ([], "must be a mapping"),
@@ -52,9 +77,15 @@ FORM: list[tuple[object, str]] = [
     (one("what is <it>", expansion_rules={"it": "the <it>"}), "<it> refers to itself"),
     (one("what is <it>", expansion_rules={"it": "(the"}), "expansion_rules.it"),
     (one("what is it", expansion_rules=["it"]), '"expansion_rules" must be a mapping'),
-    (one("what is {place}", examples=["Tokyo"]), '"examples" must be a mapping'),
-    (one("what is {place}", examples={"place": 3}), '"examples" must be a mapping'),
-    (one("what is {place}", examples={"town": "Tokyo"}), '"examples" has town, which is not a slot'),
+    (one("what is {place}", slot_examples=["Tokyo"]), '"slot_examples" must be a mapping'),
+    (one("what is {place}", slot_examples={"place": 3}), '"slot_examples" must be a mapping'),
+    (one("what is {place}", slot_examples={"town": "Tokyo"}), '"slot_examples" has town, which is not a slot'),
+    (one("what is it", examples={"place": "Tokyo"}), '"examples" must be a list of sentences'),
+    (one("what is it", examples=["where am i", " "]), '"examples" must be a list of sentences'),
+    (one("what is it", arguments=["place"]), '"arguments" must be a mapping'),
+    (one("what is it", arguments={"place": {"reader": "town"}}), 'arguments.place must have a "reader"'),
+    (one("what is it", arguments={"place": {"reader": "place", "as": 1}}), 'arguments.place must have a "reader"'),
+    (one("what is it", arguments={"place": {"reader": "place", "ask": ""}}), 'arguments.place "ask" must be'),
     (one("what is {place}", lists=["place"]), '"lists" must be a mapping'),
     (one("what is {place}", lists={"place": {"choices": ["here"]}}), "lists.place must be one of"),
     (one("what is {place}", lists={"place": {"values": []}}), "lists.place must be one of"),
@@ -82,7 +113,7 @@ def test_a_syntax_mistake_is_reported_with_its_location(raw: object, problem: st
         ("weather {place}", 1),
         ("[what is the] weather [in] {place}", 1),
         ("(the weather in|weather) {place}", 1),
-        ("joke[s]", 1),
+        ("joke[s] {place}", 1),
     ],
 )
 def test_a_template_needs_two_words_of_its_own_in_every_reading(template: str, words: int) -> None:
@@ -90,7 +121,9 @@ def test_a_template_needs_two_words_of_its_own_in_every_reading(template: str, w
     assert f"it can be said with {words} word" in problem
 
 
-@pytest.mark.parametrize("template", ["what is {place}", "(weather in|how is) {place}", "the joke[s]", "<go> {place}"])
+@pytest.mark.parametrize(
+    "template", ["what is {place}", "(weather in|how is) {place}", "joke[s]", "<go> {place}", "open {place}.{place}"]
+)
 def test_two_words_of_its_own_are_enough(template: str) -> None:
     rules = {"expansion_rules": {"go": "(go|walk) to"}} if "<go>" in template else {}
     assert check("a_tool", one(template, **rules), PLACE) == []

@@ -15,6 +15,7 @@ from antiphon.storage.sql import open_database
 
 pytestmark = pytest.mark.real_time
 
+FIRST_TABLES = {"calls", "confirmations", "audit"}
 RECORD = CallRecord("a", "s1", "p1", "h1", "f", "set_reminder", 1, 1_000, 61_000)
 
 
@@ -88,8 +89,16 @@ async def test_a_database_of_the_first_version_is_migrated_with_its_data(tmp_pat
     await first.calls.start(RECORD)
     await first.aclose()
     with plain(path) as connection:
-        for table in ("turns", "conversations", "voice_calls", "messages", "sessions", "blocks", "tokens"):
-            connection.execute(f"DROP TABLE {table}")
+        connection.execute("PRAGMA foreign_keys = OFF")
+        # A virtual table takes its shadow tables along, so it goes first.
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
+            "AND name NOT IN ('calls', 'confirmations', 'audit', 'alembic_version') "
+            "ORDER BY sql LIKE 'CREATE VIRTUAL%' DESC"
+        ).fetchall()
+        for (table,) in tables:
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
+        connection.execute("ALTER TABLE confirmations DROP COLUMN prepared")
         for index in ("calls_oldest", "audit_oldest"):
             connection.execute(f"DROP INDEX {index}")
         connection.execute("UPDATE alembic_version SET version_num = '0001'")

@@ -14,7 +14,7 @@ from antiphon.storage.conversations import Conversation, StoredTurn, Turn, Voice
 from antiphon.storage.migrations import FOLDER, HEAD
 from antiphon.storage.people import Block, TokenRecord
 from antiphon.storage.sessions import SessionRecord
-from antiphon.storage.sql import open_database
+from antiphon.storage.sql import full_text, open_database
 from antiphon.storage.sql.tables import (
     blocks,
     calls,
@@ -62,13 +62,18 @@ def test_the_migrations_sort_in_their_order() -> None:
     assert newest_first == sorted(newest_first, reverse=True)
 
 
+def is_own_table(name: str | None, kind: str, parents: object) -> bool:
+    """Whether `tables.py` has it: not the full-text index, which is made of several tables."""
+    return kind != "table" or not (name or "").startswith(full_text.NAME)
+
+
 @pytest.mark.real_time
 async def test_the_migrations_make_exactly_these_tables(tmp_path: Path) -> None:
     await (await open_database(tmp_path / "a.db")).aclose()
     engine = create_engine(f"sqlite:///{tmp_path / 'a.db'}")
     try:
         with engine.connect() as connection:
-            options = {"compare_type": True, "compare_server_default": True}
+            options = {"compare_type": True, "compare_server_default": True, "include_name": is_own_table}
             assert compare_metadata(MigrationContext.configure(connection, opts=options), metadata) == []
     finally:
         engine.dispose()

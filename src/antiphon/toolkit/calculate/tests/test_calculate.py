@@ -110,6 +110,8 @@ WRITTEN = [
 
 SAID = [
     ("forty two times seventeen", 714),
+    ("a seventeen times six", 102),
+    ("a hundred times six", 600),
     ("forty-two times seventeen", 714),
     ("fifteen percent of 80", 12),
     ("fifteen per cent of eighty", 12),
@@ -146,6 +148,29 @@ SAID = [
     ("100 plus twenty percent", 120),
     ("15 percent tip on 60", 9),
     ("six x seven", 42),
+    ("fifteen by twelve", 180),
+    ("two plus two equals", 4),
+    ("9 times 9 again", 81),
+    ("double 37", 74),
+    ("triple 15", 45),
+    ("twice eight", 16),
+    ("subtract 5 from 20", 15),
+    ("multiply 6 by 7", 42),
+    ("divide 100 by 8", 12.5),
+    ("three hundred and forty five plus sixty seven", 412),
+    ("two to the 10th power", 1024),
+    ("the remainder when 17 is divided by 5", 2),
+    ("remainder of 17 divided by 5", 2),
+    ("round 3.14159 to two decimals", 3.14),
+    ("round 2.5", 3),
+    ("round 1250 to the nearest hundred", 1300),
+    ("round 3.2 up", 4),
+    ("what percent of 80 is 20", 25),
+    ("20 is what percent of 80", 25),
+    ("20 out of 80 as a percentage", 25),
+    ("from 80 to 100 is how many percent", 25),
+    ("percentage decrease from 100 to 75", -25),
+    ("split 86.40 with a 20 percent tip between three", 34.56),
     ("6 x 7", 42),
     ("what is 2 plus 2?", 4),
     ("how much is 2 plus 2", 4),
@@ -263,7 +288,7 @@ async def test_an_expression_without_a_real_value_is_refused_with_the_reason(exp
 
 NOT_UNDERSTOOD = [
     ("banana + 1", '"banana"'),
-    ("50 dollars", '"dollars"'),
+    ("50 apples", '"apples"'),
     ("nan", '"nan"'),
     ("inf - inf", '"inf"'),
     ("2j * 2j", '"j"'),
@@ -297,3 +322,37 @@ async def test_text_that_is_not_arithmetic_is_named(expression: str, reason: str
     assert failure.type is ErrorType.VALIDATION
     assert reason in failure.message
     assert failure.suggestion is not None
+
+
+@pytest.mark.parametrize(
+    ("said", "spoken"),
+    [
+        ("15 percent tip on 48 dollars 50", "A 15 percent tip is 7.28 dollars, which makes 55.78 dollars in all."),
+        ("18% tip on a $42 bill", "An 18 percent tip is 7.56 dollars, which makes 49.56 dollars in all."),
+        ("tip on 60 euros", "A 15 percent tip is 9 euros, which makes 69 euros in all."),
+        ("split 120 dollars four ways", "That's 30 dollars each."),
+        ("split a bill of 100 pounds between three people", "That's 33.33 pounds each."),
+        ("split 90 with a 20 percent tip by 2", "That's 54 each, with the tip."),
+        ("20 percent off 80 dollars", "80 minus 20 percent is 64 dollars."),
+        ("2 dollars minus 1 dollar", "2 minus 1 is 1 dollar."),
+        ("100 yen divided by 3", "100 divided by 3 is 33 yen."),
+        ("half of 90", "Half of 90 is 45."),
+        ("20 is what percent of 80", "20 is 25 percent of 80."),
+        ("percent change from 100 to 80", "From 100 to 80 is a decrease of 20 percent."),
+    ],
+)
+async def test_money_and_percentages_are_told_as_people_think_of_them(said: str, spoken: str) -> None:
+    assert (await run(said)).spoken == spoken
+
+
+async def test_the_currency_is_in_the_data() -> None:
+    assert (await run("$10 plus 5%")).data == {"expression": "10 + percent(5)", "result": 10.5, "currency": "dollars"}
+
+
+@pytest.mark.parametrize("said", ["5 dollars plus 3 euros", "percent change from 0 to 5", "split 10 dollars 0 ways"])
+async def test_what_has_no_answer_is_refused(said: str) -> None:
+    await refusal_of(said)
+
+
+async def test_an_absurd_bill_is_still_a_number() -> None:
+    assert (await run(f"split {'9' * 60} dollars 3 ways")).ok

@@ -80,7 +80,6 @@ async def test_the_data_matches_the_output_schema(args: dict[str, Any], active: 
 @pytest.mark.parametrize(
     "args",
     [
-        {},
         {"reason": "bored"},
         {"reason": "user_request", "final_message": "Bye."},
         {"reason": "user_request", "final_message": "x" * 201},

@@ -1,9 +1,14 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from antiphon.authoring.testing import make_context
+from antiphon.sentences.matching import Matcher
+from antiphon.sentences.phrases import Phrase
+from antiphon.sentences.templates import parse
 from antiphon.toolkit.format_datetime import handler
 from antiphon.toolkit.format_datetime.handler import Style, execute
 from antiphon.tools.arguments import compile_schema
@@ -42,7 +47,7 @@ async def test_a_moment_is_converted_to_another_zone() -> None:
     args = {"datetime": "today at 6 pm", "style": "time", "timezone": "Tokyo"}
     result = await execute(args, make_context(zone="Europe/Berlin"))
     assert result.data == {"text": "2:00 AM", "iso": "2026-01-02T02:00:00+09:00", "timezone": "Asia/Tokyo"}
-    assert result.spoken == "That's Friday, January 2nd at 2 AM in Tokyo."
+    assert result.spoken == "That's 2 AM the next day in Tokyo."
 
 
 async def test_without_a_zone_it_is_shown_in_the_users_own() -> None:
@@ -102,3 +107,50 @@ async def test_an_unknown_date_is_refused_with_advice(args: dict[str, str], mess
 async def test_the_data_matches_the_output_schema(when: str) -> None:
     result = await execute({"datetime": when, "style": "spoken"}, make_context())
     assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
+
+
+def hear(said: str) -> dict[str, Any] | None:
+    grammar = parse("it", yaml.safe_load((Path(handler.__file__).parent / "sentences.yaml").read_text()))
+    match = Matcher(grammar.templates).match(Phrase(said), {"it"})
+    return match.args if match else None
+
+
+@pytest.mark.parametrize(
+    ("args", "spoken"),
+    [
+        ({"datetime": "3 pm", "from_timezone": "Paris", "timezone": "Tokyo"}, "That's 11 PM in Tokyo."),
+        ({"datetime": "3 pm London time", "timezone": "New York"}, "That's 10 AM in New York."),
+        ({"datetime": "3 pm in London", "timezone": "New York"}, "That's 10 AM in New York."),
+        ({"datetime": "9 am", "from_timezone": "Boston"}, "That's 3 PM."),
+        ({"datetime": "2 am", "from_timezone": "Tokyo", "timezone": "Lima"}, "That's noon the day before in Lima."),
+        ({"datetime": "in 40 minutes"}, "That's 1:40 PM."),
+        ({"datetime": "in 12 hours"}, "That's 1 AM tomorrow."),
+        ({"datetime": "2 hours ago"}, "That's 11 AM."),
+    ],
+)
+async def test_a_time_is_told_on_other_clocks_and_at_other_hours(args: dict[str, str], spoken: str) -> None:
+    result = await execute({**args, "style": "time"}, make_context(zone="Europe/Berlin"))
+    assert result.spoken == spoken
+
+
+async def test_an_unknown_place_to_convert_from_is_named() -> None:
+    result = await execute({"datetime": "3 pm", "from_timezone": "Atlantis", "style": "time"}, make_context())
+    assert result.error is not None
+    assert result.error.message == "I don't know one time zone for Atlantis."
+
+
+@pytest.mark.parametrize(
+    ("said", "args"),
+    [
+        ("when it's 3 pm in Paris what time is it in Tokyo", ("3 pm", "Paris", "Tokyo")),
+        ("convert 3 pm to Tokyo time", ("3 pm", None, "Tokyo")),
+        ("what's 3 pm London time in New York", ("3 pm", "London", "New York")),
+        ("if it is noon in Boston what time is it here", ("noon", "Boston", None)),
+        ("what time will it be in 40 minutes", ("in 40 minutes", None, None)),
+        ("what time was it two hours ago", ("2 hours ago", None, None)),
+    ],
+)
+def test_conversions_are_matched(said: str, args: tuple[str | None, ...]) -> None:
+    heard = hear(said)
+    assert heard is not None
+    assert tuple(heard.get(key) for key in ("datetime", "from_timezone", "timezone")) == args

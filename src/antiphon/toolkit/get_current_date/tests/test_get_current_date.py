@@ -73,7 +73,11 @@ async def test_the_data_matches_the_output_schema() -> None:
         ("What is today's date?", {}),
         ("what day is it today", {}),
         ("what day is it", {}),
-        ("what year is it", {}),
+        ("what year is it", {"about": "year"}),
+        ("which month are we in", {"about": "month"}),
+        ("what week is it", {"about": "week"}),
+        ("is it a leap year", {"about": "leap_year"}),
+        ("is 2028 a leap year", {"about": "leap_year", "year": 2028}),
         ("what date is it in Sydney", {"timezone": "Sydney"}),
         ("whats the date in new york", {"timezone": "New York"}),
     ],
@@ -89,3 +93,20 @@ def test_a_number_of_days_is_not_a_place() -> None:
 def test_every_place_in_the_sentences_is_known() -> None:
     unknown = [name for name in SENTENCES["lists"]["place"]["values"] if find_place(name) is None]
     assert not unknown
+
+
+@pytest.mark.parametrize(
+    ("args", "spoken"),
+    [
+        ({"about": "week"}, "It's week 1."),
+        ({"about": "month"}, "It's January."),
+        ({"about": "year", "timezone": "Sydney"}, "It's 2026 in Sydney."),
+        ({"about": "leap_year"}, "No, 2026 isn't a leap year. The next one is 2028."),
+        ({"about": "leap_year", "year": 2000}, "Yes, 2000 is a leap year."),
+        ({"about": "leap_year", "year": 1900}, "No, 1900 isn't a leap year. The next one is 1904."),
+    ],
+)
+async def test_a_part_of_the_date_is_told_alone(args: dict[str, Any], spoken: str) -> None:
+    result = await execute(args, make_context())
+    assert result.spoken == spoken
+    assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)

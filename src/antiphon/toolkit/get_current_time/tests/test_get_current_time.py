@@ -12,7 +12,7 @@ from antiphon.sentences.templates import parse
 from antiphon.toolkit.get_current_time import handler
 from antiphon.toolkit.get_current_time.handler import execute
 from antiphon.tools.arguments import compile_schema
-from antiphon.tools.errors import ErrorType
+from antiphon.tools.errors import ErrorType, ToolError
 
 FOLDER = Path(handler.__file__).parent
 SCHEMA = json.loads((FOLDER / "schema.json").read_text())
@@ -68,8 +68,9 @@ async def test_eastern_standard_time_means_the_clocks_of_new_york_in_summer_too(
 
 @pytest.mark.parametrize("place", ["Atlantis", "Australia"])
 async def test_a_place_without_one_zone_is_refused_with_advice(place: str) -> None:
-    error = (await execute({"timezone": place}, make_context())).error
-    assert error is not None
+    with pytest.raises(ToolError) as caught:
+        await execute({"timezone": place}, make_context())
+    error = caught.value
     assert error.type is ErrorType.VALIDATION
     assert error.message == f"I don't know one time zone for {place}."
     assert error.suggestion is not None
@@ -88,6 +89,14 @@ async def test_the_data_matches_the_output_schema() -> None:
         ("do you know what time it is", {}),
         ("what time is it in Tokyo", {"timezone": "Tokyo"}),
         ("whats the time in new york", {"timezone": "new york"}),
+        (
+            "what's the time difference between London and New York",
+            {"timezone": "London", "compared_with": "New York"},
+        ),
+        ("how far ahead is Tokyo", {"timezone": "Tokyo", "compared_with": "here"}),
+        ("how many hours behind is New York", {"timezone": "New York", "compared_with": "here"}),
+        ("how many hours is Tokyo ahead of London", {"timezone": "Tokyo", "compared_with": "London"}),
+        ("is Lima behind Boston", {"timezone": "Boston", "compared_with": "Lima"}),
     ],
 )
 def test_the_tool_is_matched_by_its_sentences(said: str, args: dict[str, str]) -> None:
@@ -98,3 +107,41 @@ async def test_words_after_the_place_are_not_part_of_it() -> None:
     args = hear("what time is it in San Francisco right now?")
     assert args is not None
     assert (await execute(args, make_context())).spoken == "It's 4 AM in San Francisco."
+
+
+@pytest.mark.parametrize(
+    ("places", "spoken"),
+    [
+        ("Tokyo and London", "It's 9 PM in Tokyo and noon in London."),
+        ("Tokyo and in London", "It's 9 PM in Tokyo and noon in London."),
+        ("Trinidad and Tobago", "It's 8 AM in Trinidad and Tobago."),
+        ("Paris, New York and Delhi", "It's 1 PM in Paris, 7 AM in New York, and 5:30 PM in Delhi."),
+    ],
+)
+async def test_several_places_are_told_in_one_sentence(places: str, spoken: str) -> None:
+    result = await execute({"timezone": places}, make_context())
+    assert result.spoken == spoken
+    assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
+
+
+@pytest.mark.parametrize(
+    ("place", "other", "spoken", "minutes"),
+    [
+        ("London", "New York", "London is 5 hours ahead of New York.", 300),
+        ("New York", "London", "New York is 5 hours behind London.", -300),
+        ("Tokyo", "here", "Tokyo is 8 hours ahead of you.", 480),
+        ("Delhi", "London", "Delhi is 5 hours and 30 minutes ahead of London.", 330),
+        ("Paris", "Rome", "Paris has the same time as Rome.", 0),
+    ],
+)
+async def test_the_clocks_of_two_places_are_compared(place: str, other: str, spoken: str, minutes: int) -> None:
+    args = {"timezone": place, "compared_with": other}
+    result = await execute(args, make_context(zone="Europe/Berlin"))
+    assert result.spoken == spoken
+    assert result.data["minutes_ahead"] == minutes
+    assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)
+
+
+async def test_the_difference_is_that_of_today() -> None:
+    summer = await execute({"timezone": "London", "compared_with": "UTC"}, make_context(clock=StillClock(JULY_MS)))
+    assert summer.data["minutes_ahead"] == 60

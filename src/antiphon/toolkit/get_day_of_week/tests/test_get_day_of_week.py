@@ -94,3 +94,34 @@ def test_every_occasion_in_the_sentences_is_known() -> None:
     names = [value["out"] for value in SENTENCES["lists"]["occasion"]["values"]]
     unknown = [name for name in names if parse_date(name, date(2026, 1, 1)) is None]
     assert not unknown
+
+
+@pytest.mark.parametrize(
+    ("said", "args"),
+    [
+        ("is it Friday today", {"date": "today", "expected": "Friday"}),
+        ("is today a Thursday", {"date": "today", "expected": "Thursday"}),
+        ("is tomorrow a Monday", {"date": "tomorrow", "expected": "Monday"}),
+        ("is Christmas on a Friday this year", {"date": "Christmas", "expected": "Friday"}),
+        ("what's the date next Friday", {"date": "next friday"}),
+        ("what date is it on monday", {"date": "monday"}),
+        ("what is the day after tomorrow", {"date": "the day after tomorrow"}),
+    ],
+)
+def test_weekdays_and_near_days_are_matched(said: str, args: dict[str, str]) -> None:
+    assert hear(said) == args
+
+
+@pytest.mark.parametrize(
+    ("day", "expected", "spoken"),
+    [
+        ("today", "Thursday", "Yes, today is Thursday, January 1st."),
+        ("today", "Friday", "No, today is Thursday, January 1st."),
+        ("Christmas", "Friday", "Yes, that is Friday, December 25th."),
+        ("yesterday", "Monday", "No, that was Wednesday, December 31st, 2025."),
+    ],
+)
+async def test_a_question_about_a_weekday_is_answered_with_yes_or_no(day: str, expected: str, spoken: str) -> None:
+    result = await execute({"date": day, "expected": expected}, make_context())
+    assert result.spoken == spoken
+    assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)

@@ -12,7 +12,7 @@ from antiphon.sentences.templates import parse
 from antiphon.toolkit.time_until import handler
 from antiphon.toolkit.time_until.handler import execute
 from antiphon.tools.arguments import compile_schema
-from antiphon.tools.errors import ErrorType
+from antiphon.tools.errors import ErrorType, ToolError
 
 FOLDER = Path(handler.__file__).parent
 SCHEMA = json.loads((FOLDER / "schema.json").read_text())
@@ -102,8 +102,9 @@ async def test_the_ends_of_the_calendar_can_be_counted_to(target: str, zone: str
 
 @pytest.mark.parametrize("target", ["banana", "my next meeting", "in 9999 years", "February 30th"])
 async def test_text_that_is_not_a_time_is_refused_with_advice(target: str) -> None:
-    error = (await execute({"target_date": target}, make_context())).error
-    assert error is not None
+    with pytest.raises(ToolError) as caught:
+        await execute({"target_date": target}, make_context())
+    error = caught.value
     assert error.type is ErrorType.VALIDATION
     assert error.message == f"I don't know when {target} is."
     assert error.suggestion is not None
@@ -129,4 +130,63 @@ async def test_the_data_matches_the_output_schema(target: str) -> None:
     ],
 )
 def test_the_tool_is_matched_by_its_sentences(said: str, target: str) -> None:
-    assert hear(said) == {"target_date": target}
+    heard = hear(said)
+    assert heard is not None
+    assert heard["target_date"] == target
+
+
+@pytest.mark.parametrize(
+    ("said", "args"),
+    [
+        ("how many weeks until Christmas", {"target_date": "Christmas", "unit": "weeks"}),
+        ("how many days since January 1st", {"target_date": "January 1st", "unit": "days", "since": True}),
+        ("how long has it been since my birthday", {"target_date": "my birthday", "since": True}),
+        ("how long ago was Christmas", {"target_date": "Christmas", "since": True}),
+        ("days between March 3 and May 9", {"from_date": "March 3", "target_date": "May 9", "unit": "days"}),
+        (
+            "how many hours are there from 9 am to 5 pm",
+            {"from_date": "9 am", "target_date": "5 pm", "unit": "hours"},
+        ),
+        ("how many days are left this year", {"target_date": "the end of the year", "unit": "days"}),
+    ],
+)
+def test_lengths_are_asked_for_in_many_ways(said: str, args: dict[str, Any]) -> None:
+    assert hear(said) == args
+
+
+@pytest.mark.parametrize(
+    ("args", "spoken"),
+    [
+        ({"target_date": "Christmas", "unit": "weeks"}, "It's 51 weeks and 1 day until Friday, December 25th."),
+        ({"target_date": "Christmas", "unit": "months"}, "It's 11 months and 24 days until Friday, December 25th."),
+        ({"target_date": "2030-03-01", "unit": "years"}, "It's 4 years and 2 months until Friday, March 1st, 2030."),
+        ({"target_date": "tomorrow", "unit": "hours"}, "It's 11 hours until Friday, January 2nd."),
+        ({"target_date": "January 10th", "unit": "minutes"}, "It's 12,180 minutes until Saturday, January 10th."),
+        ({"target_date": "6:30 pm", "unit": "hours"}, "It's 5 hours and 30 minutes until 6:30 PM."),
+        ({"target_date": "Christmas", "since": True}, "That was 7 days ago, on Thursday, December 25th, 2025."),
+        (
+            {"target_date": "January 2nd", "since": True, "unit": "months"},
+            "That was 11 months and 30 days ago, on Thursday, January 2nd, 2025.",
+        ),
+        ({"target_date": "2000-01-01"}, "That was 26 years ago, on Saturday, January 1st, 2000."),
+        ({"target_date": "Monday", "since": True}, "That was 3 days ago, on Monday, December 29th, 2025."),
+        ({"target_date": "9 am", "since": True}, "That was 4 hours ago, at 9 AM."),
+        (
+            {"from_date": "March 3", "target_date": "May 9"},
+            "It's 67 days from Tuesday, March 3rd to Saturday, May 9th.",
+        ),
+        (
+            {"from_date": "Christmas", "target_date": "New Year", "unit": "weeks"},
+            "It's 1 week from Friday, December 25th to Friday, January 1st, 2027.",
+        ),
+        ({"from_date": "2 pm", "target_date": "5:15 pm"}, "It's 3 hours and 15 minutes from 2 PM to 5:15 PM."),
+        (
+            {"from_date": "2026-05-09", "target_date": "2026-03-03"},
+            "It's 67 days from Saturday, May 9th to Tuesday, March 3rd.",
+        ),
+    ],
+)
+async def test_lengths_are_told_in_the_unit_that_was_asked_for(args: dict[str, Any], spoken: str) -> None:
+    result = await execute(args, make_context(zone="Europe/Berlin"))
+    assert result.spoken == spoken
+    assert compile_schema(SCHEMA["outputs"]).is_valid(result.data)

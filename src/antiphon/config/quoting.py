@@ -1,0 +1,14 @@
+"""How errors show an invalid value."""
+
+import json
+import re
+from typing import Any, Final
+
+MAX_QUOTE_CHARS: Final = 200
+"""How much of an invalid value an error shows."""
+
+
+def quote(value: Any) -> str:
+    """Formats a value as JSON, without the password that the URL of a database may contain."""
+    quoted = re.sub(r"://.*@", "://…@", json.dumps(value, default=str, ensure_ascii=False))
+    return quoted if len(quoted) <= MAX_QUOTE_CHARS else f"{quoted[:MAX_QUOTE_CHARS]}…"

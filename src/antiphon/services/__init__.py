@@ -1,0 +1,1 @@
+"""What tools use: stores, engines and services of others, behind the Protocols of `tools/capabilities/`."""
