@@ -1,8 +1,9 @@
 """Matches what people say against sentence templates: an index of words finds candidates, hassil matches them."""
 
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, combinations, product
@@ -54,14 +55,28 @@ class Template:
         made: dict[str, Any] = {}
         used: set[str] = set()
         for name, value in (self.args or {}).items():
-            named = SLOT.findall(value) if isinstance(value, str) else []
+            named = slots_in(value)
             used.update(named)
-            if not all(slot in slots for slot in named):
-                continue
-            whole = SLOT.fullmatch(value) if named else None
-            # One slot alone keeps its type: "{days}" gives the number, "in {days} days" gives words.
-            made[name] = slots[whole[1]] if whole else SLOT.sub(lambda m: str(slots[m[1]]), value) if named else value
+            if all(slot in slots for slot in named):
+                made[name] = _fill(value, slots)
         return {slot: value for slot, value in slots.items() if slot not in used} | made
+
+
+def slots_in(value: Any) -> list[str]:
+    """Returns the slots that a value of `args` is made from; a list may have several."""
+    if isinstance(value, list):
+        return [slot for each in value for slot in slots_in(each)]
+    return SLOT.findall(value) if isinstance(value, str) else []
+
+
+def _fill(value: Any, slots: Mapping[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_fill(each, slots) for each in value]
+    if not isinstance(value, str):
+        return value
+    # One slot alone keeps its type: "{days}" gives the number, "in {days} days" gives words.
+    whole = SLOT.fullmatch(value)
+    return slots[whole[1]] if whole else SLOT.sub(lambda m: str(slots[m[1]]), value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +109,12 @@ class Matcher:
                 self._keyed[tuple(sorted(set(fragments)))].append(template)
         self._longest = max(map(len, frequency), default=0)
         self._known = frozenset(frequency)
-        self._openers = [(tuple(openers(t.compiled.tree, _OPENER_CHARS)), t) for t in self.templates]
+        begun: defaultdict[str, list[Template]] = defaultdict(list)
+        for template in self.templates:
+            for opener in openers(template.compiled.tree, _OPENER_CHARS):
+                begun[opener].append(template)
+        self._by_opener: Final = dict(begun)
+        self._openers: Final = sorted(begun)
         self._fragments_in = lru_cache(_WORDS_REMEMBERED)(self._find_fragments)
 
     def _find_fragments(self, word: str) -> frozenset[str]:
@@ -118,13 +138,18 @@ class Matcher:
     def could_go_on(self, phrase: Phrase, tools: Container[str]) -> bool:
         """Whether a sentence begins like the phrase and has more words of its own to come, or a slot."""
         words = bare_words(phrase.text)
-        text = "".join(words)
-        begun = (t for begins, t in self._openers if _begins(text, begins) and t.tool_id in tools)
-        return any(could_go_on(template.compiled.tree, words) for template in begun)
+        found = {id(t): t for opener in self._openers_like("".join(words)) for t in self._by_opener[opener]}
+        return any(could_go_on(t.compiled.tree, words) for t in found.values() if t.tool_id in tools)
 
-
-def _begins(text: str, openers: tuple[str, ...]) -> bool:
-    return text.startswith(openers) or (len(text) < _OPENER_CHARS and any(each.startswith(text) for each in openers))
+    def _openers_like(self, text: str) -> Iterator[str]:
+        """Yields the openers that the text begins with, and those that begin with it."""
+        for length in range(min(len(text), _OPENER_CHARS) + 1):
+            if text[:length] in self._by_opener:
+                yield text[:length]
+        at = bisect_right(self._openers, text)
+        while at < len(self._openers) and self._openers[at].startswith(text):
+            yield self._openers[at]
+            at += 1
 
 
 def match_template(template: Template, phrase: Phrase) -> list[Match]:

@@ -28,13 +28,19 @@ _SIGNS: Final = {
     "-": "minus",
     "*": "times",
     "×": "times",
+    "x": "times",
     "/": "divided by",
     "÷": "divided by",
 }
+_NUMBER_WORDS: Final = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen"
+    "|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+)
 _EXPANDED: Final = re.compile(
     rf"(?<![\w'])(?:{'|'.join(sorted(_CONTRACTIONS, key=len, reverse=True))})(?![\w'])"
     r"|\d+([-/])\d+\1\d+"  # a date stays as it is
-    r"|(?<=\d)\s*%|(?<=[\d)])\s*[-+*×/÷]\s*(?=[\d(])",
+    rf"|(?<=\bhundred )and (?=(?:{_NUMBER_WORDS})\b)"  # numbers are matched without it
+    r"|(?<=\d)\s*%|(?<=[\d)])\s*(?:[-+*×/÷]|(?<=\s)x(?=\s))\s*(?=[\d(])",
     re.IGNORECASE,
 )
 _EDGES: Final = ' \t\r\n.,!?;:…"“”'
@@ -42,6 +48,8 @@ _EDGES: Final = ' \t\r\n.,!?;:…"“”'
 
 def _expansion(match: re.Match[str]) -> str:
     found = match[0].lower()
+    if found == "and ":
+        return ""
     sign = _SIGNS.get(found.strip())
     if sign is None:
         return _CONTRACTIONS.get(found, match[0])

@@ -4,7 +4,8 @@ A template is turned from hassil's expression into a tree of four kinds of nodes
 the text of a reading, a slot appears as `{name}`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, permutations
 from math import gcd, prod
@@ -14,6 +15,8 @@ from hassil import Alternative, Expression, Group, ListReference, Permutation, R
 
 GOLDEN: Final = 0.618
 MAX_PERMUTED: Final = 5
+_ARTICLES: Final = frozenset(("a", "an", "the", "my"))
+_BEFORE_VOWEL: Final = re.compile(r"\b(a)(?= [aeiou])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +253,9 @@ def _closest(node: Node, weigh: Callable[[str], float], used: frozenset[str]) ->
 
 
 def plainest(node: Node) -> str:
-    """Returns the reading to show as an example: without optional parts, with the first of each alternative."""
-    return tidy(_plainest(node))
+    """Returns the reading to show as an example: without optional parts but articles, with the first of each
+    alternative."""
+    return _BEFORE_VOWEL.sub(r"\1n", tidy(_plainest(node)))
 
 
 def _plainest(node: Node) -> str:
@@ -263,7 +267,8 @@ def _plainest(node: Node) -> str:
         case Chain(parts):
             return "".join(map(_plainest, parts))
         case Choice(options):
-            return "" if Text("") in options else _plainest(options[0])
+            first = _plainest(options[0])
+            return first if Text("") not in options or first.strip() in _ARTICLES else ""
 
 
 def slots(node: Node) -> Iterator[Slot]:
@@ -295,6 +300,19 @@ def words(node: Node) -> Iterator[str]:
         case Chain(parts) | Choice(parts):
             for part in parts:
                 yield from words(part)
+
+
+def required(node: Node, ignored: Container[str]) -> list[frozenset[str]]:
+    """Returns sets of literal words, of each of which every reading has at least one. Ignored words are in none."""
+    match node:
+        case Text(text):
+            return [frozenset((word.lower(),)) for word in text.split() if word.lower() not in ignored]
+        case Chain(parts):
+            return [clause for part in parts for clause in required(part, ignored)]
+        case Choice(options):
+            found = [required(option, ignored) for option in options]
+            return [frozenset().union(*(clauses[0] for clauses in found))] if all(found) else []
+    return []
 
 
 def tidy(text: str) -> str:

@@ -2,16 +2,19 @@
 
 data:                                  a list of entries
   - sentences: [...]                   hassil templates: [optional], (a|b), {slot}, <rule>
-    args: {expression: "{a} of {b}"}   optional: arguments made from slots; other values than text are constants
+    args: {expression: "{a} of {b}"}   optional: arguments made from slots, or lists of them; other values are constants
     say: "That makes {result}."        optional: how to say the result, from the keys of its data
 lists: {days: {range: {from: 0, to: 99}}}   optional: what a slot takes; a slot that is not listed takes any words
 expansion_rules: {name: template}           optional
-examples: {place: Tokyo}                    optional: words for slots, to show people what they could say
+slot_examples: {place: Tokyo}               optional: words for slots, to show people what they could say
+examples: [...]                             optional: varied requests in plain words, to match others by their meaning
+arguments:                                  optional: how arguments are found in requests that no template matches
+  duration: {reader: duration, ask: "For how long?"}     ask: the question for an argument that must be there
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -25,11 +28,12 @@ from antiphon.errors import AntiphonError
 from antiphon.sentences.matching import LANGUAGE, SLOT, Compiled, Template
 from antiphon.sentences.phrases import expand
 from antiphon.sentences.readings import slots, tidy, tree
+from antiphon.words.readers import Reader
 
 WIDEST_RANGE: Final = 2_000
 """hassil spells out every number of a range: 47 ms for a thousand, minutes for a million."""
 
-_TOP_KEYS: Final = {"data", "lists", "expansion_rules", "examples"}
+_TOP_KEYS: Final = {"data", "lists", "expansion_rules", "slot_examples", "examples", "arguments"}
 _ENTRY_KEYS: Final = {"sentences", "args", "say"}
 
 Report = Callable[[str], None]
@@ -43,14 +47,27 @@ class SentencesError(AntiphonError):
 
 
 @dataclass(frozen=True, slots=True)
+class Argument:
+    """How an argument of the tool is found in a request that no template matches."""
+
+    reader: Reader
+    ask: str | None = None
+    """The question to ask if it is missing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Grammar:
     """The sentences of one tool."""
 
     tool_id: str
-    templates: tuple[Template, ...]
-    lists: Mapping[str, SlotList]
-    examples: Mapping[str, str]
+    templates: tuple[Template, ...] = ()
+    lists: Mapping[str, SlotList] = field(default_factory=dict)
+    slot_examples: Mapping[str, str] = field(default_factory=dict)
     """Example words for slots, by the slot's name, for sentences that are shown to people."""
+    examples: tuple[str, ...] = ()
+    """Requests in plain words, which others are compared with by their meaning."""
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
+    """By parameter."""
 
 
 def parse(tool_id: str, raw: object) -> Grammar:
@@ -65,7 +82,7 @@ def parse(tool_id: str, raw: object) -> Grammar:
 def read(tool_id: str, raw: object, report: Report) -> Grammar:
     if not isinstance(raw, Mapping):
         report('it must be a mapping with the key "data"')
-        return Grammar(tool_id, (), {}, {})
+        return Grammar(tool_id)
     _report_unknown("it", raw, _TOP_KEYS, report)
     lists = _read_lists(raw.get("lists", {}), report)
     rules = _read_rules(raw.get("expansion_rules", {}), report)
@@ -77,9 +94,15 @@ def read(tool_id: str, raw: object, report: Report) -> Grammar:
     used = {slot.list_name for template in templates for slot in template.compiled.slots}
     for name in sorted(lists.keys() - used) if templates else ():
         report(f'"lists" has {name}, which no sentence uses')
-    examples = _read_examples(raw.get("examples", {}), {s.name for t in templates for s in t.compiled.slots}, report)
-    known = {name: listed for t in templates for name, listed in t.compiled.intent.data[0].slot_lists.items()}
-    return Grammar(tool_id, tuple(templates), known, examples)
+    known_slots = {s.name for t in templates for s in t.compiled.slots}
+    return Grammar(
+        tool_id,
+        tuple(templates),
+        {name: listed for t in templates for name, listed in t.compiled.intent.data[0].slot_lists.items()},
+        _read_slot_examples(raw.get("slot_examples", {}), known_slots, report),
+        _read_examples(raw.get("examples", []), report),
+        _read_arguments(raw.get("arguments", {}), report),
+    )
 
 
 def _report_unknown(place: str, found: Mapping[Any, Any], known: set[str], report: Report) -> None:
@@ -103,8 +126,8 @@ def _read_entry(
     if say is not None and not (isinstance(say, str) and say.strip()):
         report(f'{place} "say" must be a text')
         say = None
-    for text in [say, *(args or {}).values()]:
-        if isinstance(text, str) and re.search("[{}]", SLOT.sub("", text)):
+    for text in _texts([say, *(args or {}).values()]):
+        if re.search("[{}]", SLOT.sub("", text)):
             report(f'{place} "{text}" has a brace that is not part of a {{name}}')
     sentences = entry.get("sentences")
     if not isinstance(sentences, list) or not sentences:
@@ -122,6 +145,15 @@ def _read_entry(
             report(f'{where} "{text}": {_told(error)}')
             continue
         yield Template(tool_id, tidy(text), where, compiled, args, say)
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    """Yields the texts among the values, and in lists."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _texts(value)
+        elif isinstance(value, str):
+            yield value
 
 
 # hassil takes 0.2 ms to parse a template, and a build reads each one twice: alone, and against all others.
@@ -169,14 +201,39 @@ def _read_rules(raw: object, report: Report) -> dict[str, str]:
     return good
 
 
-def _read_examples(raw: object, slots: set[str], report: Report) -> dict[str, str]:
+def _read_slot_examples(raw: object, slots: set[str], report: Report) -> dict[str, str]:
     if not isinstance(raw, Mapping) or not all(isinstance(words, str) and words.strip() for words in raw.values()):
-        report('"examples" must be a mapping from slots to words')
+        report('"slot_examples" must be a mapping from slots to words')
         return {}
     for name in raw:
         if name not in slots:
-            report(f'"examples" has {name}, which is not a slot of any sentence')
+            report(f'"slot_examples" has {name}, which is not a slot of any sentence')
     return {str(name): words for name, words in raw.items()}
+
+
+def _read_examples(raw: object, report: Report) -> tuple[str, ...]:
+    if not isinstance(raw, list) or not all(isinstance(each, str) and each.strip() for each in raw):
+        report('"examples" must be a list of sentences; words for slots go into "slot_examples"')
+        return ()
+    return tuple(raw)
+
+
+def _read_arguments(raw: object, report: Report) -> dict[str, Argument]:
+    if not isinstance(raw, Mapping):
+        report('"arguments" must be a mapping from parameters to {reader: ..., ask: ...}')
+        return {}
+    good = {}
+    for name, given in raw.items():
+        match given:
+            case {"reader": str(reader), **rest} if reader in set(Reader) and rest.keys() <= {"ask"}:
+                ask = rest.get("ask")
+                if ask is None or (isinstance(ask, str) and ask.strip()):
+                    good[str(name)] = Argument(Reader(reader), ask)
+                else:
+                    report(f'arguments.{name} "ask" must be a question')
+            case _:
+                report(f'arguments.{name} must have a "reader", one of {", ".join(Reader)}, and may have "ask"')
+    return good
 
 
 def _template_problem(text: str) -> str | None:

@@ -57,7 +57,7 @@ def parse_date(text: str, today: date) -> date | None:
     try:
         if (moment := _iso(text)) is not None:
             return moment.date()
-        heard = _normalize(text)
+        heard = normalize(text)
         if (day := _day(heard, today)) is not None:
             return day
         if (parts := _day_and_time(heard, today)) is not None:
@@ -71,20 +71,46 @@ def parse_date(text: str, today: date) -> date | None:
 def parse_when(text: str, now: datetime) -> datetime | date | None:
     """Returns a datetime if the text has a time of day, else a date. `now` must be aware, and sets the zone."""
     try:
-        if (moment := _iso(text)) is not None:
-            return _localize(moment, now)
-        return _when(_normalize(text), now)
+        return read_when(text, now)
     except (ValueError, OverflowError):
         return None
+
+
+def parse_last(text: str, now: datetime) -> datetime | date | None:
+    """Does the same for what has been: a day that comes round again is its last occurrence, not the next one."""
+    forms = ("{}", "today at {}", "yesterday at {}", "last {}", "{} this year", "{} last year")
+    found = [when for form in forms if (when := parse_when(form.format(text), now)) is not None]
+    past = [when for when in found if _moment(when, now) <= now]
+    return max(past, key=lambda when: _moment(when, now), default=found[0] if found else None)
+
+
+def _moment(when: datetime | date, now: datetime) -> datetime:
+    return when if isinstance(when, datetime) else localize(datetime.combine(when, time()), now)
+
+
+def read_when(text: str, now: datetime, *, in_morning: bool = False) -> datetime | date | None:
+    """Does the same, and raises ValueError or OverflowError for a day that does not exist.
+
+    `in_morning`: an hour without AM or PM is one of the morning, as people mean it for an alarm.
+    """
+    if (moment := _iso(text)) is not None:
+        return localize(moment, now)
+    return _when(normalize(text), now, in_morning=in_morning)
+
+
+def read_moved(text: str, now: datetime) -> datetime | None:
+    """Returns the moment for a length of time from now, such as "in two days"; None for other times."""
+    span, base = _move(normalize(text))
+    return span.after(now) if span is not None and base is None else None
 
 
 def parse_datetime(text: str, now: datetime) -> datetime | None:
     """Returns a datetime. A day without a time is its start, but "in ten days" keeps the time of day."""
     try:
-        if (moved := _moved(_normalize(text), now)) is not None:
+        if (moved := _moved(normalize(text), now)) is not None:
             return moved
         when = parse_when(text, now)
-        return when if when is None or isinstance(when, datetime) else _localize(datetime.combine(when, time()), now)
+        return when if when is None or isinstance(when, datetime) else localize(datetime.combine(when, time()), now)
     except (ValueError, OverflowError):
         return None
 
@@ -96,7 +122,7 @@ def _iso(text: str) -> datetime | None:
         return None
 
 
-def _normalize(text: str) -> str:
+def normalize(text: str) -> str:
     """Returns lower case text with digits for number words, and one form for things with several."""
     if len(text) > MAX_TEXT_CHARS:
         raise ValueError("longer than any date")
@@ -109,7 +135,7 @@ def _normalize(text: str) -> str:
     return expand_halves(text)
 
 
-def _when(text: str, now: datetime) -> datetime | date | None:
+def _when(text: str, now: datetime, *, in_morning: bool = False) -> datetime | date | None:
     if text == "now":
         return now
     if (day := _day(text, now.date())) is not None:
@@ -117,9 +143,10 @@ def _when(text: str, now: datetime) -> datetime | date | None:
     if (moved := _moved(text, now)) is not None:
         return moved
     if (parts := _day_and_time(text, now.date())) is not None:
-        return _next(parts[1], now) if parts[0] is None else _on_day(parts[0], parts[1], now)
+        day_text, clock = parts[0], parts[1].in_morning if in_morning else parts[1]
+        return _next(clock, now) if day_text is None else _on_day(day_text, clock, now)
     written = _written(text, now.replace(tzinfo=None))
-    return _localize(written, now) if isinstance(written, datetime) else written
+    return localize(written, now) if isinstance(written, datetime) else written
 
 
 def _day(text: str, today: date) -> date | None:
@@ -140,7 +167,7 @@ def _moved(text: str, now: datetime) -> datetime | None:
         return None
     start = _when(base, now) if base else now
     if start is not None and not isinstance(start, datetime):
-        start = _localize(datetime.combine(start, time()), now)
+        start = localize(datetime.combine(start, time()), now)
     return start and span.after(start)
 
 
@@ -173,7 +200,7 @@ def _day_and_time(text: str, today: date) -> tuple[str | None, TimeOfDay] | None
 def _next(clock: TimeOfDay, now: datetime) -> datetime | None:
     """Returns the next time the clock shows this time."""
     days = (now.date(), now.date() + timedelta(days=1))
-    moments = (_localize(datetime.combine(day, at), now) for day in days for at in clock.readings)
+    moments = (localize(datetime.combine(day, at), now) for day in days for at in clock.readings)
     return next((moment for moment in moments if moment > now), None)
 
 
@@ -183,16 +210,16 @@ def _on_day(day_text: str, clock: TimeOfDay, now: datetime) -> datetime | None:
     if day is None:
         return None
     if clock.is_after_midnight:
-        return _localize(datetime.combine(day + timedelta(days=1), clock.at), now)
+        return localize(datetime.combine(day + timedelta(days=1), clock.at), now)
     if day != today:
-        return _localize(datetime.combine(day, clock.by_day), now)
-    moments = [_localize(datetime.combine(day, at), now) for at in clock.readings]
+        return localize(datetime.combine(day, clock.by_day), now)
+    moments = [localize(datetime.combine(day, at), now) for at in clock.readings]
     coming = next((moment for moment in moments if moment > now), None)
     if coming is None and day_text not in ("now", "today"):
         # "friday at nine", said on a Friday at ten.
         later = parse_day(day_text, today + timedelta(days=1))
         if later is not None and later > today:
-            return _localize(datetime.combine(later, clock.by_day), now)
+            return localize(datetime.combine(later, clock.by_day), now)
     return coming or moments[-1]
 
 
@@ -212,7 +239,7 @@ def _written(text: str, base: datetime, *, needs_day: bool = False) -> datetime 
     return found.date() if found and not has_time else found
 
 
-def _localize(moment: datetime, now: datetime) -> datetime:
+def localize(moment: datetime, now: datetime) -> datetime:
     """Converts to the zone of `now`. A time skipped by daylight saving moves forward by an hour."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
     return aware.astimezone(UTC).astimezone(now.tzinfo)

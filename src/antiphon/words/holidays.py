@@ -61,6 +61,10 @@ def _last(weekday: int, month: int) -> DayOfYear:
     return day_of
 
 
+def _with_apostrophes(name: str) -> list[str]:
+    return [f"{word[:-1]}'s" for word in name.split() if word.endswith("s")]
+
+
 def _from_easter(days: int) -> DayOfYear:
     return lambda year: easter(year) + timedelta(days=days)
 
@@ -115,3 +119,5 @@ _HOLIDAYS: Final[dict[str, DayOfYear]] = {
     "new years eve|new year eve": _fixed(12, 31),
 }
 _BY_NAME: Final = {name: day_of for names, day_of in _HOLIDAYS.items() for name in names.split("|")}
+HOLIDAY_WORDS: Final = frozenset(word for name in _BY_NAME for word in (*name.split(), *_with_apostrophes(name)))
+"""The words of which the names of holidays consist, with and without an apostrophe."""

@@ -38,6 +38,9 @@ _ORDINALS: Final = (
     | _IRREGULAR_ORDINALS
 )
 
+NUMBER_WORDS: Final = frozenset({*_SMALL, *_TENS_VALUES, *_MULTIPLIERS, *_PARTS, "hundred", "point"})
+"""The words of which cardinal numbers consist, besides "and" and "a"."""
+
 MAX_DIGITS: Final = 40
 """The most digits of a numeral, or after "point". People do not say more, and Python refuses to convert thousands."""
 

@@ -347,6 +347,19 @@ def _swap(text: str) -> str:
     return _PERSONS.sub(_other_person, text)
 
 
+def to_second_person(text: str) -> str:
+    """Says what people call "my" and "I" to them: "call my mother" becomes "call your mother".
+
+    What says "you" already stays as it is, since a model may have changed the persons itself.
+    """
+    text = re.sub(r"\b(i|we)’", r"\1'", text, flags=re.IGNORECASE)
+    return _PERSONS.sub(lambda match: match[0] if _is_second_person(match) else _other_person(match), text)
+
+
+def _is_second_person(match: re.Match[str]) -> bool:
+    return (match["word"] or match["other"]).lower().startswith("you")
+
+
 def _other_person(match: re.Match[str]) -> str:
     word, verb = match["word"] or match["other"], match["verb"]
     lower = word.lower()

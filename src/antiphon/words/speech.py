@@ -93,6 +93,41 @@ def speak_date(day: date, today: date) -> str:
     return words if day.year == today.year else f"{words}, {day.year}"
 
 
+def speak_day(day: date, today: date) -> str:
+    """Phrases a day so that it fits into a sentence: "today", "tomorrow", "on Friday, January 9th"."""
+    near = {-1: "yesterday", 0: "today", 1: "tomorrow"}.get((day - today).days)
+    return near or f"on {speak_date(day, today)}"
+
+
+def speak_near_day(day: date, today: date) -> str:
+    """Phrases a day of the coming week without its date: "today", "tomorrow", "on Friday"."""
+    days = (day - today).days
+    return ("today", "tomorrow")[days] if days in (0, 1) else f"on {day:%A}"
+
+
+def speak_span(start: datetime, end: datetime, today: date) -> str:
+    """Phrases a length of time between two moments of one zone: "tomorrow from 3 PM to 4 PM", "today at noon"."""
+    day = speak_day(start.date(), today)
+    if start == end:
+        return f"{day} at {speak_time(start)}"
+    if start.time() == end.time() == time():
+        last = end.date() - timedelta(days=1)
+        return (
+            f"{day}, all day" if last == start.date() else f"{_from(day)} to {_bare(speak_day(last, today))}, all day"
+        )
+    if start.date() == end.date() or (end - start < timedelta(days=1) and end.time() == time()):
+        return f"{day} from {speak_time(start)} to {speak_time(end)}"
+    return f"{_from(day)} at {speak_time(start)} to {_bare(speak_day(end.date(), today))} at {speak_time(end)}"
+
+
+def _from(day: str) -> str:
+    return f"from {_bare(day)}"
+
+
+def _bare(day: str) -> str:
+    return day.removeprefix("on ")
+
+
 def speak_duration(delta: timedelta) -> str:
     """Returns the length in its two largest units, such as "2 days and 5 hours", without a direction."""
     seconds = abs(round(delta.total_seconds()))
@@ -107,6 +142,18 @@ def speak_duration(delta: timedelta) -> str:
         if count:
             said.append(_count(count, unit))
     return " and ".join(said)
+
+
+def speak_length(delta: timedelta) -> str:
+    """Returns a length to the second: "1 minute and 30 seconds", "1 hour, 2 minutes and 5 seconds"."""
+    rest = max(0, round(delta.total_seconds()))
+    said = []
+    for unit, length in (*_UNITS, ("second", 1)):
+        count, rest = divmod(rest, length)
+        if count:
+            said.append(_count(count, unit))
+    *before, last = said or ["0 seconds"]
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _count(number: int, unit: str) -> str:

@@ -26,6 +26,8 @@ SMALL_HOURS: Final = 5
 _FIRST_DAYTIME_HOUR: Final = 7
 """Without AM or PM, "tomorrow at six" is in the evening and "tomorrow at seven" in the morning."""
 
+_FIRST_ALARM_HOUR: Final = 4
+
 _MERIDIEM: Final = r"(?: ?(?P<meridiem>am|pm))?"
 _PATTERNS: Final = (
     re.compile(rf"(?P<hour>\d{{1,2}}):(?P<minute>\d{{2}})(?::(?P<second>\d{{2}}))?{_MERIDIEM}"),
@@ -58,6 +60,13 @@ class TimeOfDay:
     def by_day(self) -> time:
         """The reading for days other than today."""
         return self.readings[0 if self.at.hour % 12 >= _FIRST_DAYTIME_HOUR else -1]
+
+    @property
+    def in_morning(self) -> "TimeOfDay":
+        """The time as people mean it for an alarm: from four to eleven, an hour without AM or PM is in the morning."""
+        if self.exact or self.at.hour % 12 < _FIRST_ALARM_HOUR:
+            return self
+        return TimeOfDay(self.readings[0], True, self.part)
 
     @property
     def is_after_midnight(self) -> bool:
@@ -121,15 +130,17 @@ SPAN: Final = rf"{_TERM}(?:(?: and)? {_TERM})*"
 
 _HALVES: Final = (
     (re.compile(r"\ba couple(?: of)?\b"), "2"),
-    (re.compile(r"\b(?:a )?half (?:an |of an )?hour\b"), "30 minutes"),
+    (re.compile(r"(?<!and )\b(?:a )?(?<!and a )half (?:an |of an )?hour\b"), "30 minutes"),
+    (re.compile(r"(?<!and )\b(?:a )?(?<!and a )half (?:a )?minute\b"), "30 seconds"),
     (re.compile(r"\b(?:a )?quarter (?:of )?(?:an )?hour\b"), "15 minutes"),
     (re.compile(r"\b3 quarters of an hour\b"), "45 minutes"),
     (re.compile(r"\bhalf a day\b"), "12 hours"),
     (re.compile(r"\bhalf a year\b"), "6 months"),
     (re.compile(r"\b(\d+|an) (?:hours?|hrs?) and a half\b"), r"\1 hours and 30 minutes"),
-    (re.compile(r"\b(\d+) and a half (?:hours|hrs)\b"), r"\1 hours and 30 minutes"),
+    (re.compile(r"\b(\d+) and a half (?:hours?|hrs?)\b"), r"\1 hours and 30 minutes"),
+    (re.compile(r"\b(\d+|an) (?:hours?|hrs?) and a quarter\b"), r"\1 hours and 15 minutes"),
     (re.compile(r"\b(\d+|a) (?:minutes?|mins?) and a half\b"), r"\1 minutes and 30 seconds"),
-    (re.compile(r"\b(\d+) and a half minutes\b"), r"\1 minutes and 30 seconds"),
+    (re.compile(r"\b(\d+) and a half (?:minutes?|mins?)\b"), r"\1 minutes and 30 seconds"),
     (re.compile(r"\b(\d+|a) years? and a half\b"), r"\1 years and 6 months"),
     (re.compile(r"\b(\d+) and a half years\b"), r"\1 years and 6 months"),
 )

@@ -23,6 +23,7 @@ _REGIONS: Final = frozenset(
 _AROUND: Final = re.compile(
     r"^(?:(?:over|in|at|for|the|city of) )+|(?: (?:time|time zone|right now|now|today|please))+$"
 )
+_BETWEEN: Final = re.compile(r"\s*(?:,|&|\band(?: also)?\b)\s*", re.IGNORECASE)
 _OFFSET: Final = re.compile(r"(?:utc|gmt) ?([+-]|plus |minus ) ?0?(\d{1,2})(?::?00)?")
 
 
@@ -49,6 +50,24 @@ def find_place(name: str) -> Place | None:
         return None
     zone = ZoneInfo(key.zone)
     return Place(key.name or speak_zone(zone), zone)
+
+
+def is_place_name(name: str) -> bool:
+    """Whether exactly this is the name of a place, without a guess at slips."""
+    words = _strip(_fold(name))
+    return words in _known() or words in _ambiguous()
+
+
+def find_places(names: str) -> list[Place]:
+    """Finds the places that are named one after the other ("Tokyo and London"); none if one of them is unknown."""
+    # "Paris, Texas" is one place, and so is "Trinidad and Tobago".
+    if re.search(r" and |&", names, re.IGNORECASE):
+        parts = [part for part in _BETWEEN.split(names[:MAX_NAME_CHARS]) if part.strip()]
+        found = [place for part in parts if (place := find_place(part)) is not None]
+        if len(found) == len(parts) > 1:
+            return found
+    whole = find_place(names)
+    return [] if whole is None else [whole]
 
 
 def speak_zone(zone: ZoneInfo) -> str:

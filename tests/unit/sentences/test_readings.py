@@ -67,8 +67,9 @@ def test_the_shortest_reading_has_the_fewest_words(template: str, reading: str) 
     assert shortest(read(template)) == reading
 
 
-def test_the_plainest_reading_leaves_out_what_is_optional() -> None:
-    assert plainest(read("[please] (tell|show) me [the] time [in {place}]")) == "tell me time"
+def test_the_plainest_reading_leaves_out_what_is_optional_but_articles() -> None:
+    assert plainest(read("[please] (tell|show) me [the|a] [local] time [in {place}]")) == "tell me the time"
+    assert plainest(read("set [me] [a|an|my] alarm")) == "set an alarm"
 
 
 def test_the_nearest_reading_uses_the_words_that_are_wanted() -> None:

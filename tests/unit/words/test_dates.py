@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antiphon.words.dates import parse_date, parse_datetime, parse_when
+from antiphon.words.dates import parse_date, parse_datetime, parse_last, parse_when
 
 NEW_YORK = ZoneInfo("America/New_York")
 TODAY = date(2026, 1, 1)
@@ -364,6 +364,30 @@ def test_a_moment_is_in_the_zone_of_now() -> None:
     heard = parse_datetime("tomorrow at noon", NOW)
     assert heard is not None
     assert heard.tzinfo is NEW_YORK
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("january 1st", "2026-01-01"),
+        ("january 2nd", "2025-01-02"),
+        ("christmas", "2025-12-25"),
+        ("monday", "2025-12-29"),
+        ("last tuesday", "2025-12-30"),
+        ("9 am", "2026-01-01T09:00:00-05:00"),
+        ("9 pm", "2025-12-31T21:00:00-05:00"),
+        ("july 4 1976", "1976-07-04"),
+        ("march 2030", "2030-03-01"),
+    ],
+)
+def test_what_has_been_is_the_last_occurrence(text: str, expected: str) -> None:
+    heard = parse_last(text, NOW)
+    assert heard is not None
+    assert heard.isoformat() == expected
+
+
+def test_what_has_been_may_be_unknown() -> None:
+    assert parse_last("the flood", NOW) is None
 
 
 def test_what_was_said_is_a_day_or_a_moment() -> None:

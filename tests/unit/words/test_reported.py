@@ -2,7 +2,7 @@
 
 import pytest
 
-from antiphon.words.reported import join, report, shorten
+from antiphon.words.reported import join, report, shorten, to_second_person
 
 
 @pytest.mark.parametrize(
@@ -98,3 +98,18 @@ def test_texts_are_cut_at_the_end_of_a_word() -> None:
 
 def test_clauses_are_joined() -> None:
     assert [join(["a", "b", "c"][:n]) for n in range(4)] == ["", "a", "a and b", "a, b, and c"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("call my mother", "call your mother"),
+        ("I have to leave", "you have to leave"),
+        ("I'm late for our meeting", "you're late for your meeting"),
+        ("call your mother", "call your mother"),
+        ("ask if you are free", "ask if you are free"),
+        ("buy US stamps", "buy US stamps"),
+    ],
+)
+def test_what_people_call_theirs_is_told_to_them(said: str, told: str) -> None:
+    assert to_second_person(said) == told

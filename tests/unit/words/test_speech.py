@@ -3,7 +3,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from antiphon.words.speech import speak_date, speak_duration, speak_time
+from antiphon.words.speech import speak_date, speak_duration, speak_near_day, speak_time
 
 TODAY = date(2026, 1, 1)
 
@@ -82,3 +82,8 @@ def test_a_duration_is_rounded_to_the_smallest_unit_that_is_spoken(delta: timede
 
 def test_a_duration_in_the_past_is_spoken_as_a_length() -> None:
     assert speak_duration(-timedelta(hours=2)) == "2 hours"
+
+
+@pytest.mark.parametrize(("days", "spoken"), [(0, "today"), (1, "tomorrow"), (2, "on Saturday"), (6, "on Wednesday")])
+def test_a_day_of_the_coming_week_is_spoken_without_its_date(days: int, spoken: str) -> None:
+    assert speak_near_day(TODAY + timedelta(days=days), TODAY) == spoken

@@ -8,7 +8,6 @@ the small ones ("is", "the") some may be missing, changed or too many. A slot ta
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from math import log10
 from typing import Final
 
@@ -16,16 +15,22 @@ from rapidfuzz import fuzz, process
 
 from antiphon.sentences.matching import SLOT, Match, Template, match_template
 from antiphon.sentences.phrases import Phrase
-from antiphon.sentences.readings import nearest, words
+from antiphon.sentences.readings import nearest, plainest, required, words
 
 MAX_WORDS: Final = 30
 MIN_SCORE: Final = 0.6
 MAX_COST: Final = 1.0
+MIN_SCORE_TO_ASK: Final = 0.7
+"""From which score on the user is asked whether an action is meant."""
 CLEARLY_CLOSER: Final = 0.1
 """By how much the best tool must beat the next one."""
 
 _MIN_SIMILARITY: Final = 0.74
 """The similarity of "yoke" and "joke" is 0.75."""
+_COMMON_WORD: Final = 3
+"""A word that is in so many templates is meant as it is: "timer" is no misspelt "times"."""
+_NO_PLURALS: Final = frozenset({("time", "times")})
+"""Words of different meaning: "what's the best time to visit Tokyo" is no multiplication."""
 _MIN_FUZZY_CHARS: Final = 3
 """Shorter words must match exactly."""
 
@@ -46,9 +51,11 @@ _RELATED_SIMILARITY: Final = 0.85
 """For a suggestion, "timer" is close enough to "time", but "hard" is not close enough to "hear"."""
 _RELATED_MISSING: Final = 0.25
 _RELATED_SMALL: Final = 0.05
-"""In a suggested sentence: the cost of a word that was not said, and the value of a small word that was."""
+_RELATED_ALTERNATIVE: Final = 0.5
+"""In a suggested sentence: the cost of a word that was not said, the value of a small word that was, and of a word that
+the sentence could have instead of its own."""
 
-_NEGATIONS: Final = frozenset({"not", "no", "never", "nothing", "without", "except", "unless", "neither", "nor"})
+NEGATIONS: Final = frozenset({"not", "no", "never", "nothing", "without", "except", "unless", "neither", "nor"})
 _WORD_LIST: Final = """
     a an the this that these those some any another one more s
     i me my mine you your yours we us our it its he she him her his they them their
@@ -59,8 +66,18 @@ _WORD_LIST: Final = """
     tell give show get let know want need like say see find make
     please just now right really actually again maybe there here only still also too very going gonna got
 """
+_VERB_LIST: Final = "is are was were am be been do does did has have had can could will would"
+_VERBS: Final = frozenset(_VERB_LIST.split())
+_DANGLING_LIST: Final = "a an the my your our of in on at to for from by with and or"
+_DANGLING: Final = frozenset(_DANGLING_LIST.split())
+"""No slot takes what begins with a verb or ends with one of these: "the meeting was boring", "milk on the list"."""
+_OTHER_REQUEST: Final = frozenset({"who", "whom", "why", "should", "did", "if"})
+"""With one of these too many, it is another request: "did you lock the door" is not "lock the door"."""
+_UNLIKE_OTHERS: Final = _OTHER_REQUEST | {"and", "or", "but", "than", "to", "when", "where"}
+"""No other small word stands for one of these."""
 SMALL_WORDS: Final = frozenset(_WORD_LIST.split())
 """Words that carry little meaning."""
+_UNINDEXED: Final = SMALL_WORDS | NEGATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +94,20 @@ class FuzzyMatcher:
 
     def __init__(self, templates: Iterable[Template]) -> None:
         self._by_word: defaultdict[str, list[Template]] = defaultdict(list)
+        self._required: dict[int, list[frozenset[str]]] = {}
+        self._plain: dict[int, tuple[str, frozenset[str]]] = {}
         for template in templates:
-            for word in {word.lower() for word in words(template.compiled.tree)} - SMALL_WORDS:
+            self._required[id(template)] = required(template.compiled.tree, _UNINDEXED)
+            plain = plainest(template.compiled.tree)
+            self._plain[id(template)] = plain, frozenset(plain.lower().split())
+            for word in {word.lower() for word in words(template.compiled.tree)} - _UNINDEXED:
                 self._by_word[word].append(template)
         self._vocabulary = sorted(self._by_word)
 
     def closest(self, phrases: Iterable[Phrase], tools: Container[str]) -> list[FuzzyMatch]:
         """Returns the best match of each tool, best first."""
         best: dict[str, FuzzyMatch] = {}
-        for phrase in phrases:
+        for phrase in {phrase.text: phrase for phrase in phrases}.values():
             for near in self._matches(phrase, tools):
                 known = best.get(near.match.template.tool_id)
                 if known is None or near.score > known.score:
@@ -93,7 +115,8 @@ class FuzzyMatcher:
         return sorted(best.values(), key=lambda near: (-near.score, near.match.template.tool_id))
 
     def related(self, phrase: Phrase, tools: Container[str]) -> list[tuple[Template, str]]:
-        """For each tool that has a word in common with the phrase, its nearest reading, nearest first.
+        """For each tool that has a word in common with the phrase, the plain reading of its nearest template, nearest
+        first.
 
         A reading may ask for something else altogether. Its slots appear as `{name}`.
         """
@@ -105,11 +128,18 @@ class FuzzyMatcher:
                 similarity[known] = max(similarity[known], similar)
         wanted = {word for word in said if word in SMALL_WORDS}.union(similarity)
         best: dict[str, tuple[float, Template, str]] = {}
-        for template in {id(t): t for word in similarity for t in self._by_word[word]}.values():
+        alternatives: defaultdict[int, float] = defaultdict(float)
+        templates = {id(t): t for word in similarity for t in self._by_word[word]}
+        for word in similarity.keys() & set(said):
+            for template in self._by_word[word]:
+                if word not in self._plain[id(template)][1]:
+                    alternatives[id(template)] += _RELATED_ALTERNATIVE * self._value(word, similarity)
+        for template in templates.values():
             if template.tool_id not in tools:
                 continue
-            reading = _nearest_reading(template, wanted)
-            score = sum(map(partial(self._suggestion_score, similarity, wanted), set(reading.lower().split())))
+            reading, tokens = self._plain[id(template)]
+            score = alternatives[id(template)]
+            score += sum(self._suggestion_score(similarity, wanted, token) for token in tokens)
             if template.tool_id not in best or score > best[template.tool_id][0]:
                 best[template.tool_id] = (score, template, reading)
         ranked = sorted(best.values(), key=lambda found: (-found[0], found[1].tool_id))
@@ -123,22 +153,25 @@ class FuzzyMatcher:
             return _RELATED_SMALL if token in wanted else 0.0
         if token not in wanted:
             return -_RELATED_MISSING
-        return similarity[token] / (1 + log10(len({t.tool_id for t in self._by_word[token]})))
+        return self._value(token, similarity)
+
+    def _value(self, word: str, similarity: Mapping[str, float]) -> float:
+        return similarity[word] / (1 + log10(len({t.tool_id for t in self._by_word[word]})))
 
     def _matches(self, phrase: Phrase, tools: Container[str]) -> Iterable[FuzzyMatch]:
         said = phrase.words()
         if not 0 < len(said) <= MAX_WORDS:
             return
         by_word = {word: self._similar_words(word) for word, _, _ in said}
-        wanted = {word for word, _, _ in said if word in SMALL_WORDS}.union(*by_word.values())
+        wanted = {word for word, _, _ in said if word in _UNINDEXED}.union(*by_word.values())
         found = {id(t): t for similar in by_word.values() for word in similar for t in self._by_word[word]}
         for template in found.values():
-            if template.tool_id not in tools:
+            if template.tool_id not in tools or any(map(wanted.isdisjoint, self._required[id(template)])):
                 continue
             tokens = _nearest_reading(template, wanted).split()
             cost, fills = _align(tokens, [word for word, _, _ in said], by_word)
             score = 1 - cost / (sum(_weight(token) for token in tokens if not SLOT.search(token)) or 1)
-            if cost > MAX_COST or score < MIN_SCORE:
+            if cost > MAX_COST or score < MIN_SCORE or not _are_likely(fills, [word for word, _, _ in said]):
                 continue
             taken = iter(phrase.source(said[first][1], said[last - 1][2]) for first, last in fills)
             text = " ".join(next(taken) if SLOT.search(token) else token for token in tokens)
@@ -149,14 +182,21 @@ class FuzzyMatcher:
 
     def _similar_words(self, word: str) -> dict[str, float]:
         """Returns the template words that this one may stand for, with their similarity."""
-        if word in SMALL_WORDS:
+        if word in _UNINDEXED:
             return {}
-        if len(word) < _MIN_FUZZY_CHARS or word in _NEGATIONS:
+        if len(word) < _MIN_FUZZY_CHARS:
             return {word: 1.0} if word in self._by_word else {}
+        is_common = len(self._by_word.get(word, ())) >= _COMMON_WORD
         found = process.extract(
             word, self._vocabulary, scorer=fuzz.ratio, score_cutoff=_MIN_SIMILARITY * 100, limit=None
         )
-        return {known: similarity / 100 for known, similarity, _ in found if len(known) >= _MIN_FUZZY_CHARS}
+        return {
+            known: similarity / 100
+            for known, similarity, _ in found
+            if len(known) >= _MIN_FUZZY_CHARS
+            and (word, known) not in _NO_PLURALS
+            and not (is_common and known.rstrip("s") != word.rstrip("s"))
+        }
 
 
 def _nearest_reading(template: Template, wanted: Container[str]) -> str:
@@ -212,10 +252,19 @@ def _fill(row: list[tuple[float, _Fills]], end: int) -> tuple[float, _Fills]:
     return cost + (end - start) * _SLOT_WORD, (*fills, (start, end))
 
 
+def _are_likely(fills: _Fills, said: list[str]) -> bool:
+    """Whether each slot takes words that can be a name or a time, not a half sentence or small words alone."""
+    taken = [said[first:end] for first, end in fills]
+    return not any(
+        words[0] in _VERBS or words[-1] in _DANGLING or not NEGATIONS.isdisjoint(words) or SMALL_WORDS.issuperset(words)
+        for words in taken
+    )
+
+
 def _extra(word: str, *, at_end: bool) -> float:
-    if word in _NEGATIONS:
+    if word in NEGATIONS:
         return _IMPOSSIBLE
-    if word in SMALL_WORDS:
+    if word in SMALL_WORDS and word not in _OTHER_REQUEST:
         return _SMALL_EXTRA
     return _EXTRA_AT_END if at_end else _EXTRA
 
@@ -228,6 +277,8 @@ def _changed(token: str, small: bool, word: str, by_word: _SimilarWords) -> floa
     if token == word:
         return 0.0
     if small:
+        if word in _UNLIKE_OTHERS or token in _UNLIKE_OTHERS or (word in _VERBS) != (token in _VERBS):
+            return _IMPOSSIBLE
         return _SMALL_CHANGED if word in SMALL_WORDS or _is_misspelt(word, token) else _IMPOSSIBLE
     similarity = by_word[word].get(token)
     return _IMPOSSIBLE if similarity is None else (1 - similarity) * _MISSPELT

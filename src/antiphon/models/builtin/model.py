@@ -1,6 +1,8 @@
 """The offline assistant as a `TextModel`: it matches requests by a grammar, calls tools and phrases their results."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from antiphon.models.base import (
@@ -12,24 +14,68 @@ from antiphon.models.base import (
     TextDelta,
     TextProfile,
 )
-from antiphon.models.builtin import replies
-from antiphon.models.builtin.recall import Memory
+from antiphon.models.builtin import lookup, references, replies, small_talk, wording
+from antiphon.models.builtin.context import Context, DoneCall, Exchange, read_exchanges
+from antiphon.models.builtin.follow_ups import FollowUps
+from antiphon.models.builtin.fragments import is_place
+from antiphon.models.builtin.learning import Learner
+from antiphon.models.builtin.recall import Memory, find_recall
 from antiphon.models.builtin.understanding import (
     Ask,
+    Need,
     PlannedCall,
     Remember,
     Run,
     Say,
+    Tier,
     Understanding,
     Understood,
+    Unknown,
     words_of,
 )
 from antiphon.models.completeness import Completeness
+from antiphon.models.expectation import Expectation
+from antiphon.telemetry.metrics import UnderstandingStats
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.call import ToolCall
+from antiphon.tools.errors import ErrorType
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
+
+FAVOURITES: Final = (
+    *(
+        "set_timer",
+        "get_current_time",
+        "get_weather",
+        "set_reminder",
+        "list_add",
+        "calculate",
+        "ha_control",
+        "tell_joke",
+    ),
+    *("calendar_list_events", "convert_units", "time_until", "kb_search"),
+)
+"""The tools whose examples are shown to somebody who asks what they can say."""
+GOODBYE: Final = "end_voice_session"
+
+_NO: Final = re.compile(
+    r"\W*(?:(?:oh|well|um+|uh+)\W+)*(?:no|nope|nah|wrong|incorrect|that(?:['’]s| is) (?:wrong|not right|"
+    r"incorrect))\b[^\w]*",
+    re.I,
+)
+_SHARED: Final = re.compile(r"\s*,?\s+and\s+(?:also\s+)?(?:what about\s+|how about\s+)?|\s*,\s+", re.IGNORECASE)
+
+_CONSENT: Final = re.compile(
+    r"\b(?:yes|y|go|do|proceed|confirm\w*|approved?|please|agreed?|absolutely|definitely)\b", re.I
+)
+_DOUBTFUL: Final = re.compile(
+    r"\A(?:it|them|that|this|these|those|one|something|anything|stuff)\Z|"
+    r"[,.;]\s*(?:and )?(?:also|then)\s+(?:put|add|set|remind|turn|start|take|delete|remove|cancel)\b",
+    re.IGNORECASE,
+)
+MAX_SHARING: Final = 3
+"""How many requests may share the words of the first."""
 
 PROFILE: Final = TextProfile(name="builtin", needs_network=False, context_tokens=10_000_000)
 """It reads any number of messages."""
@@ -47,25 +93,63 @@ class BuiltinModel:
 
     profile = PROFILE
 
-    def __init__(self, toolbox: Toolbox) -> None:
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        has_knowledge: Callable[[], Awaitable[bool]] | None = None,
+        *,
+        name: str = "Antiphon",
+        learner: Learner | None = None,
+    ) -> None:
+        """`has_knowledge` tells whether there is a knowledge base to look into for what no tool is for. `name` is what
+        the assistant says it is called. Without a `learner` nothing is understood by its meaning."""
+        self.stats = UnderstandingStats()
+        self._learner = learner
         self._toolbox = toolbox
-        self._compiled: tuple[Mapping[str, Tool], Understanding] | None = None
+        self._has_knowledge = has_knowledge
+        self._name = name
+        self._compiled: tuple[Mapping[str, Tool], Understanding, FollowUps] | None = None
 
     @property
     def _understanding(self) -> Understanding:
-        """The compiled sentences. They are compiled again when the toolbox has other tools, as after a reload."""
+        return self._compile()[1]
+
+    @property
+    def _follow_ups(self) -> FollowUps:
+        return self._compile()[2]
+
+    def _compile(self) -> tuple[Mapping[str, Tool], Understanding, FollowUps]:
+        """Compiles the sentences. That is done again when the toolbox has other tools, as after a reload."""
         tools = self._toolbox.tools
         if self._compiled is None or self._compiled[0] is not tools:
-            self._compiled = tools, Understanding(tools)
-        return self._compiled[1]
+            understanding = Understanding(tools)
+            self._compiled = tools, understanding, FollowUps(tools, understanding.arguments)
+        return self._compiled
 
     def compile(self) -> None:
         """Compiles the grammar now, in this thread, instead of at the first prompt."""
-        self._understanding  # noqa: B018
+        self._compile()
+
+    async def learn(self) -> bool:
+        """Learns what requests mean, if there is an embedding model. Until then they are only matched by the grammar.
+
+        It takes seconds the first time, and has to be done again when the tools have changed.
+        """
+        return self._learner is not None and await self._learner.learn(self._understanding)
+
+    async def prepare(self, prompt: Prompt) -> None:
+        """Embeds what the user said last, so that nothing else has to run the model on the event loop."""
+        if self._learner is not None:
+            # What was said before is understood again if it led to a question.
+            said = [message.text for message in prompt.messages if isinstance(message, UserMessage)]
+            for text in said[-2:]:
+                await self._learner.prepare(self._understanding, wording.clean(text), prompt.mode)
 
     def completeness(self, text: str, mode: Mode) -> Completeness:
         """Judges how complete a request the text is."""
-        return self._understanding.completeness(text, mode)
+        judged = self._understanding.completeness(text, mode)
+        is_whole = judged in (Completeness.UNKNOWN, Completeness.BRIEF) and self._follow_ups.is_whole(text)
+        return Completeness.EXTENDABLE if is_whole else judged
 
     def describe_tools(self) -> Mapping[str, Sequence[str]]:
         """Returns what describes each tool: its summary, and sentences that ask for it."""
@@ -73,27 +157,60 @@ class BuiltinModel:
         return {id: (tool.summary, *asked.get(id, ())) for id, tool in self._toolbox.tools.items()}
 
     def find_request(self, text: str, mode: Mode) -> Run | None:
-        """Returns the calls that the text asks for, if the whole text is a request in the sentences of the tools."""
-        return self._understanding.find_request(text, mode)
+        """Returns the calls that the text asks for, if the whole text is a request in the sentences of the tools, or if
+        it certainly means one that reads."""
+        clean = wording.clean(text)
+        return self._find(clean, mode) or self._understanding.find_certain(clean, mode)
+
+    def find_follow_up(self, messages: Sequence[Message], mode: Mode) -> tuple[Run, Sequence[DoneCall]] | None:
+        """Returns the calls that the user's last message asks for by what was said before, and the calls that it refers
+        to; None if it does not refer to anything."""
+        match messages[-1:]:
+            case [UserMessage(text=said)]:
+                text, context = wording.clean(said), self._context(messages[:-1])
+                found = self._refer(text, context, mode, self._find(text, mode))
+                if isinstance(found, Run) and context.request is not None:
+                    return found, context.request.calls
+        return None
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         said = max((n for n, m in enumerate(prompt.messages) if isinstance(m, UserMessage)), default=0)
+        clock = asyncio.get_running_loop().time
+        began_s = clock()
+        await self.prepare(prompt)
         understood = self._understand(prompt.messages[: said + 1], prompt.mode)
+        took_ms = (clock() - began_s) * 1_000
         results = _last_results(prompt.messages)
+        if isinstance(understood, Run) and self._are_outdated(prompt.messages[said + 1 :], understood):
+            results = []
+        query = understood.query if isinstance(understood, Run | Unknown) else None
+        if query is not None and not results and await self._can_look_up(prompt.mode):
+            yield CallRequested(lookup.call(query))
+            yield MessageComplete(StopReason.CALLS)
+            return
+        if query is not None and isinstance(understood, Run) and lookup.is_in_vain(results):
+            results = []
+        if not results:
+            self.stats.count(_tier(understood), took_ms)
+        elif query is not None and results[0].name == lookup.TOOL:
+            self.stats.count(Tier.UNKNOWN if lookup.is_in_vain(results) else Tier.KNOWLEDGE, took_ms)
         if isinstance(understood, Run) and not results:
             for call in understood.calls:
                 yield CallRequested(ToolCall(None, call.tool_id, dict(call.args)))
             yield MessageComplete(StopReason.CALLS)
             return
-        # Results that arrived after the last turn was interrupted come first, except questions already answered.
+        # Results that arrived after the last turn was interrupted come first, except questions already answered, and
+        # what was looked up for a request that was then said in full.
         answered = {message.name for message in results}
         late = _last_results(prompt.messages[:said])
         sentences = [
-            replies.result(each, None) for each in late if not (each.name in answered and replies.is_question(each))
+            self._say(each, None)
+            for each in late
+            if not (each.name in answered and (replies.is_question(each) or not self._writes(each.name)))
         ]
         if results:
-            sentences += _put_into_words(results, understood)
-        elif isinstance(understood, Ask):
+            sentences += self._put_into_words(results, understood)
+        elif isinstance(understood, Ask | Need):
             sentences.append(understood.question)
         elif isinstance(understood, Say):
             sentences.append(understood.text)
@@ -101,20 +218,172 @@ class BuiltinModel:
             memory = Memory(prompt.messages[:said], prompt.summary, prompt.mode, words_of=words_of)
             sentences.append(memory.answer(understood.recall))
         yield TextDelta(" ".join(sentences))
-        yield MessageComplete(StopReason.DONE)
+        expects = self._understanding.expects(understood) if isinstance(understood, Need) else Expectation.NOTHING
+        yield MessageComplete(StopReason.DONE, expects=expects)
+
+    def _are_outdated(self, since: Sequence[Message], run: Run) -> bool:
+        """Whether these are only the results of what was looked up before the user went on: "what time is it … in
+        Tokyo"."""
+        match since:
+            case [AssistantMessage(calls=(_, *_) as calls), ToolMessage(), *others] if all(
+                isinstance(other, ToolMessage) for other in others
+            ):
+                asked = [(call.tool_id, dict(call.args)) for call in run.calls]
+                return not any(
+                    call.name == lookup.TOOL or self._writes(call.name) or (call.name, call.args) in asked
+                    for call in calls
+                )
+        return False
+
+    def _writes(self, name: str) -> bool:
+        tool = self._toolbox.tools.get(name)
+        return tool is None or tool.spec.writes
+
+    async def _can_look_up(self, mode: Mode) -> bool:
+        tool = self._toolbox.tools.get(lookup.TOOL)
+        if self._has_knowledge is None or tool is None or mode not in tool.spec.allowed_modes:
+            return False
+        return await self._has_knowledge()
 
     def _understand(self, messages: Sequence[Message], mode: Mode) -> Understood:
         """Returns what the last message, the user's, asks for."""
-        text = messages[-1].text if messages and isinstance(messages[-1], UserMessage) else ""
+        said = messages[-1].text if messages and isinstance(messages[-1], UserMessage) else ""
+        text = wording.clean(said)
         answer = verdict(text)
-        if answer is None:
-            return self._understanding.understand(text, mode)
-        asked = self._question_before(messages, mode)
+        asked = None if answer is None else self._question_before(messages, mode)
         if asked is not None:
             return Run((asked.call,)) if answer else Say(replies.LEFT_ALONE)
+        context = self._context(messages[:-1])
+        plain = self._find(text, mode)
+        if plain is None and (completed := self._complete(text, answer, messages, mode)) is not None:
+            return completed
         # "cancel that" can be a tool's sentence too.
+        found = (
+            None if _asked_for_approval(messages) and answer is not None else self._refer(text, context, mode, plain)
+        )
+        if found is not None:
+            return found
+        if plain is not None:
+            return self._understanding.ask_first(plain) or plain
+        if answer is not None:
+            return Say(_acknowledge(text, answer, messages, context))
+        return self._chat(text, mode) or self._guess(text, context, mode)
+
+    def _guess(self, text: str, context: Context, mode: Mode) -> Understood:
+        """Guesses what is meant by a text that is no sentence of a tool, with what it refers to, or on its own."""
+        for tools, candidate in references.candidates(text, context):
+            understood = self._understanding.understand(candidate, mode)
+            if isinstance(understood, Run) and all(call.tool_id.startswith(tools) for call in understood.calls):
+                return understood
         understood = self._understanding.understand(text, mode)
-        return understood if isinstance(understood, Run) else Say(replies.NOTHING_ASKED)
+        is_doubtful = isinstance(understood, Run) and any(map(self._is_doubtful, understood.calls))
+        return Say(replies.UNSURE) if is_doubtful else understood
+
+    def _find(self, text: str, mode: Mode) -> Run | None:
+        """Returns the calls of the first form of the text that is a request."""
+        for form in wording.forms(text):
+            found = self._share(form, mode, self._understanding.find_request(form, mode))
+            if found is not None and not any(map(self._is_doubtful, found.calls)):
+                return self._leave_out_reason(form, mode, found)
+        return None
+
+    def _is_doubtful(self, call: PlannedCall) -> bool:
+        """Whether a call would write down "them", or what was another request."""
+        texts = (value for value in call.args.values() if isinstance(value, str))
+        return self._toolbox.tools[call.tool_id].spec.writes and any(map(_DOUBTFUL.search, texts))
+
+    def _refer(self, text: str, context: Context, mode: Mode, plain: Run | None) -> Understood | None:
+        return self._follow_ups.find(text, context, mode, lambda each: self._find(each, mode), plain)
+
+    def _context(self, messages: Sequence[Message]) -> Context:
+        return Context(read_exchanges(messages), self._follow_ups.kind_of)
+
+    def _share(self, text: str, mode: Mode, whole: Run | None) -> Run | None:
+        """Returns both requests of "what time is it in Tokyo and in London", of which the second lacks words of the
+        first, or refers to it."""
+        if whole is not None and (len(whole.calls) != 1 or not _takes_a_joint(whole.calls[0])):
+            return whole
+        for joint in _SHARED.finditer(text):
+            first = self._understanding.find_request(text[: joint.start()], mode)
+            if first is None or len(first.calls) != 1:
+                continue
+            calls = [first.calls[0]]
+            for rest in _SHARED.split(text[joint.end() :])[:MAX_SHARING]:
+                before = [Exchange("", (DoneCall(calls[-1].tool_id, calls[-1].args, None),), "")]
+                context = Context(before, self._follow_ups.kind_of)
+                more = self._follow_ups.find_more(calls[-1], rest, context, lambda each: self._look_up(each, mode))
+                if more is None:
+                    break
+                calls.append(more)
+            else:
+                return Run(tuple(calls))
+        return whole
+
+    def _look_up(self, text: str, mode: Mode) -> Run | None:
+        return self._understanding.find_request(text, mode)
+
+    def _leave_out_reason(self, text: str, mode: Mode, whole: Run) -> Run:
+        """Returns the request without "because I'm baking bread", unless that may belong to a message."""
+        shorter = wording.without_reason(text)
+        if shorter is None or not any(call.args for call in whole.calls):
+            return whole
+        found = self._understanding.find_request(shorter, mode)
+        is_free = any(self._follow_ups.takes_text(call) for call in whole.calls)
+        return whole if found is None or is_free else found
+
+    def _chat(self, text: str, mode: Mode) -> Understood | None:
+        """Returns what to say to a greeting, thanks or a question about the assistant."""
+        talk = small_talk.find(words_of(text))
+        if talk is None or (talk.kind is small_talk.Remark.OTHER and find_recall(words_of(text)) is not None):
+            return None
+        if talk.kind is small_talk.Remark.HELP:
+            return Say(replies.offers(text, self._understanding.favourites(FAVOURITES, mode)))
+        answer = talk.answer(text, self._name)
+        ending = self._toolbox.tools.get(GOODBYE)
+        if talk.kind is small_talk.Remark.GOODBYE and ending is not None and mode in ending.spec.allowed_modes:
+            return Run((PlannedCall(GOODBYE, {"reason": "user_request", "final_message": answer}, None),))
+        return Say(answer)
+
+    def _put_into_words(self, results: Sequence[ToolMessage], understood: Understood) -> list[str]:
+        calls: list[PlannedCall] = list(understood.calls) if isinstance(understood, Run) else []
+        sentences = []
+        for message in results:
+            if isinstance(understood, Unknown) and lookup.is_in_vain([message]):
+                sentences.append(understood.text)
+                continue
+            call = next((call for call in calls if call.tool_id == message.name), None)
+            if call is not None:
+                calls.remove(call)
+            sentences.append(self._say(message, None if call is None else call.say))
+        return sentences
+
+    def _say(self, message: ToolMessage, say: str | None) -> str:
+        tool = self._toolbox.tools.get(message.name)
+        return replies.result(message, say, is_write=tool is not None and tool.spec.writes)
+
+    def _complete(
+        self, text: str, answer: bool | None, messages: Sequence[Message], mode: Mode
+    ) -> Run | Need | Say | None:
+        """Returns the call that lacked an argument, with the answer to the question for it; None if nothing was asked,
+        or this is no answer."""
+        need = self._need_before(messages, mode)
+        if need is None:
+            return None
+        return Say(replies.LEFT_ALONE) if answer is False else self._understanding.complete(need, text)
+
+    def _need_before(self, messages: Sequence[Message], mode: Mode) -> Need | None:
+        """Repeats what the assistant, or a tool, has just asked for, from the words that led to it."""
+        match messages[-2:-1]:
+            case [AssistantMessage(text=question, calls=())] if question.endswith("?"):
+                said = max((n for n, m in enumerate(messages[:-2]) if isinstance(m, UserMessage)), default=None)
+                if said is None:
+                    return None
+                match self._understand(messages[: said + 1], mode):
+                    case Need() as need if question.endswith(need.question):
+                        return need
+                    case Run(calls=(call,)) if any(map(_was_refused, messages[said + 1 : -2])):
+                        return self._understanding.find_missing(call)
+        return None
 
     def _question_before(self, messages: Sequence[Message], mode: Mode) -> Ask | None:
         """Repeats the guess that the assistant has just asked about, from the words that led to it.
@@ -122,11 +391,48 @@ class BuiltinModel:
         The question's text is only compared: another model may have written it, or it may have been interrupted.
         """
         match messages[-3:-1]:
-            case [UserMessage(text=text), AssistantMessage(text=question, calls=())]:
-                understood = self._understanding.understand(text, mode)
+            case [UserMessage(), AssistantMessage(text=question, calls=())]:
+                understood = self._understand(messages[:-2], mode)
                 if isinstance(understood, Ask) and understood.question == question:
                     return understood
         return None
+
+
+def _acknowledge(text: str, answer: bool, messages: Sequence[Message], context: Context) -> str:
+    """Answers a yes or a no to nothing that was asked."""
+    if _asked_for_approval(messages):
+        # A yes in time would have been carried out before the assistant was asked.
+        return replies.LEFT_ALONE if not answer else replies.NO_LONGER_OPEN
+    if answer:
+        # After "Okay." somebody who said "go ahead" would believe that something is done.
+        return replies.NOTHING_ASKED if _CONSENT.search(text) else replies.OKAY
+    was_request = context.last is not None and bool(context.last.calls)
+    return replies.WHAT_INSTEAD if was_request and _NO.fullmatch(text) else replies.OKAY
+
+
+def _takes_a_joint(call: PlannedCall) -> bool:
+    """Whether an argument may be two: "Tokyo and in London", but not "Trinidad and Tobago"."""
+    named = [value for value in call.args.values() if isinstance(value, str)]
+    return any(map(_SHARED.search, named)) and not any(map(is_place, named))
+
+
+def _was_refused(message: Message) -> bool:
+    """Whether a call was refused for its arguments, which a tool does with a question for what is missing."""
+    match message:
+        case ToolMessage(ok=False, content={"error": {"type": ErrorType.VALIDATION}}):
+            return True
+    return False
+
+
+def _tier(understood: Understood) -> Tier:
+    match understood:
+        case Run(tier=tier):
+            return tier
+        case Ask() | Need():
+            return Tier.MEANING
+        case Unknown():
+            return Tier.UNKNOWN
+    return Tier.CONVERSATION
 
 
 def _last_results(messages: Sequence[Message]) -> list[ToolMessage]:
@@ -138,12 +444,9 @@ def _last_results(messages: Sequence[Message]) -> list[ToolMessage]:
     return results
 
 
-def _put_into_words(results: Sequence[ToolMessage], understood: Understood) -> list[str]:
-    calls: list[PlannedCall] = list(understood.calls) if isinstance(understood, Run) else []
-    sentences = []
-    for message in results:
-        call = next((call for call in calls if call.tool_id == message.name), None)
-        if call is not None:
-            calls.remove(call)
-        sentences.append(replies.result(message, None if call is None else call.say))
-    return sentences
+def _asked_for_approval(messages: Sequence[Message]) -> bool:
+    """Whether the message before the user's last one asked for the approval of a call."""
+    match messages[-3:-1]:
+        case [ToolMessage() as asked, AssistantMessage(calls=())]:
+            return replies.is_question(asked)
+    return False

@@ -95,7 +95,7 @@ _PATTERNS: Final = tuple(
         (
             Recall.LAST_ANSWER,
             r"what (?:did you|have you|you|were you)(?: just| last| only just)? "
-            r"(?:say|said|saying|tell|told|telling|answer|answered|reply|replied)"
+            r"(?:say|said|saying|tell|told|telling|answer|answered|reply|replied|do|done|doing)"
             rf"(?: me| to me| to that| to my question)?{_WHEN}{_JUST}?|"
             rf"what (?:was|is) (?:your|the) (?:last |previous |latest )?{_ANSWER}{_WHEN}|"
             r"what was that|"
@@ -106,7 +106,8 @@ _PATTERNS: Final = tuple(
             Recall.REPETITION,
             rf"(?:repeat|say)(?: {_THAT})?(?: (?:again|once more|once again|one more time|for me))+|"
             rf"repeat(?: {_THAT})?|"
-            r"(?:come |say )again|once (?:more|again)|one more time|pardon(?: me)?|i beg your pardon",
+            r"(?:come |say )again|once (?:more|again)|one more time|pardon(?: me)?|i beg your pardon|"
+            r"what(?: (?:again|now))?|huh|say what|excuse me what",
         ),
     )
 )
@@ -200,7 +201,8 @@ class Memory:
 
 
 _UNQUOTED: Final = re.compile(
-    r"(?:(?:it|that|there|here)(?:['’]s)?|you(?:['’]re)?|i(?:['’](?:m|ve|ll))?|this|the|today|your|in|he|she|they|we)\s",
+    r"(?:(?:it|that|there|here)(?:['’]s)?|you(?:['’]re)?|i(?:['’](?:m|ve|ll))?|this|the|today|your|in|he|she|"
+    r"they|we)\s",
     re.IGNORECASE,
 )
 """How an answer begins that can follow "I said" without quotation marks."""

@@ -1,6 +1,5 @@
 """What the offline assistant says: the results of tools, and a few replies of its own."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from zlib import crc32
@@ -11,54 +10,49 @@ from antiphon.tools.spec import Mode
 from antiphon.transcript import ToolMessage
 
 LEFT_ALONE: Final = "All right, I won't do that."
+NO_LONGER_OPEN: Final = "I can't take a yes for that any more, so I haven't done anything. Please ask me again."
 NOTHING_ASKED: Final = "I haven't asked you a yes-or-no question."
+OKAY: Final = "Okay."
+WHAT_INSTEAD: Final = "Sorry. What did you mean?"
+UNSURE: Final = "I'm not sure what you mean. Please say it in one short sentence."
+WHICH_EVENT: Final = "Which one? Please say what it is called."
+CANNOT_UNDO: Final = "I can't undo that, I'm afraid."
+NOTHING_TO_TELL: Final = "That worked, but there is nothing to tell."
 TOO_LONG: Final = "That's too long for me. Please say it in fewer words."
 
 CONNECT_A_MODEL: Final = "To answer anything, connect a model: set model.text in antiphon.toml."
 
 SUGGESTIONS: Final = {Mode.TEXT: 3, Mode.VOICE: 1}
 """How many sentences are suggested instead of an answer. Listening to three would take too long."""
-EXAMPLES_FOR_HELP: Final = 6
+SUGGESTED_WORDS: Final = {Mode.TEXT: None, Mode.VOICE: 6}
+"""How long a suggested sentence may be. With six words, the whole answer takes two and a half seconds."""
+EXAMPLES_FOR_HELP: Final = 3
 MAX_ITEMS_SAID: Final = 5
 MAX_CHARS_SAID: Final = 200
-
-_SMALL_TALK: Final = (
-    (
-        re.compile(r"(?:hello|hi|hey|good (?:morning|afternoon|evening))(?: there| again| antiphon)?"),
-        "Hello! What can I do for you?",
-    ),
-    (re.compile(r"(?:many )?(?:thank you|thanks)(?: a lot| so much| very much| again)?"), "You're welcome."),
-    (re.compile(r"(?:good ?bye|bye|good night|see you)(?: then| later| for now)?"), "Goodbye!"),
-)
-_HELP: Final = re.compile(r"help(?: me)?|what (?:can|do|could) (?:you|i) (?:do|say|ask|ask you|help me with)(?: here)?")
-
-
-def small_talk(words: str) -> str | None:
-    """Returns the reply to a greeting, thanks or a goodbye. `words` is lower case, without punctuation."""
-    return next((answer for pattern, answer in _SMALL_TALK if pattern.fullmatch(words)), None)
-
-
-def asks_for_help(words: str) -> bool:
-    return _HELP.fullmatch(words) is not None
 
 
 def did_you_mean(text: str) -> str:
     return f"Did you mean “{text}”?"
 
 
-def unknown(suggestions: Sequence[str], mode: Mode) -> str:
+def the_same_with(text: str) -> str:
+    return f"Shall I do the same with “{text}”?"
+
+
+def unknown(suggestions: Sequence[str], mode: Mode, *, is_question: bool) -> str:
     """Says that the request was not understood, and what to say instead."""
+    lack = "I don't know that" if is_question else "I don't know how to do that"
     shown = _quoted(suggestions)
     if mode is Mode.VOICE:
-        return (
-            f"I don't know that without a language model, but you could say {shown}." if shown else "I don't know that."
-        )
-    return " ".join(["I don't know how to do that.", *([f"You could say {shown}."] if shown else []), CONNECT_A_MODEL])
+        lack = "I don't know that" if is_question else "I can't do that"
+        # Longer answers are tiring to hear: this takes about two seconds.
+        return f"{lack}. Try {shown}." if shown else f"{lack}."
+    return " ".join([f"{lack}.", *([f"You could say {shown}."] if shown else []), CONNECT_A_MODEL])
 
 
 def offers(text: str, examples: Sequence[str]) -> str:
     shown = _quoted(some(examples, EXAMPLES_FOR_HELP, text))
-    return f"You could say {shown}." if shown else "There is nothing I can do yet."
+    return f"Quite a few things. For example, say {shown}." if shown else "There is nothing I can do yet."
 
 
 def only_in(modes: Iterable[str]) -> str:
@@ -82,11 +76,18 @@ def listed(items: Sequence[str], word: str) -> str:
     return " ".join([", ".join(items[:-1]), word, items[-1]]) if len(items) > 1 else "".join(items)
 
 
-def result(message: ToolMessage, say: str | None) -> str:
-    """Puts a result into words: by the sentence's `say`, else the tool's own words, else generically."""
+def result(message: ToolMessage, say: str | None, *, is_write: bool = False) -> str:
+    """Puts a result into words: by the sentence's `say`, else the tool's own words, else generically.
+
+    `is_write` says whether the tool does something: only then a result without data means that something was done.
+    """
     if not message.ok:
         return _failure(message)
-    return (say and _filled(say, message.content)) or message.spoken or _plain(message.content)
+    if say and (filled := _filled(say, message.content)):
+        return filled
+    if message.spoken:
+        return message.spoken
+    return NOTHING_TO_TELL if message.content is None and not is_write else _plain(message.content)
 
 
 def is_question(message: ToolMessage) -> bool:

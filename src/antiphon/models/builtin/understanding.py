@@ -1,31 +1,63 @@
-"""Finds what the user asks for, by the sentences of all tools. Each text is understood on its own."""
+"""Finds what the user asks for, in tiers. Each text is understood on its own.
+
+1. The whole text is a sentence of a tool, or several of them, by the grammar.
+2. It means the same as requests for a tool, if there is an embedding model: `meaning` finds the tool, `filling` its
+   arguments. Tools that read run on a clear guess; tools that write on a clearer one, or the user is asked.
+3. It is a question, which the knowledge base may answer.
+4. It is not understood. The answer says so, and suggests something near to it.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hassil import RangeSlotList
+from rapidfuzz import fuzz
 
-from antiphon.models.builtin import replies
-from antiphon.models.builtin.fuzzy import CLEARLY_CLOSER, FuzzyMatcher
+from antiphon.models.builtin import lookup, replies, small_talk
+from antiphon.models.builtin.filling import TIMES, VAGUE, Filler
+from antiphon.models.builtin.fuzzy import CLEARLY_CLOSER, MIN_SCORE_TO_ASK, NEGATIONS, FuzzyMatcher
+from antiphon.models.builtin.lookup import find_question
+from antiphon.models.builtin.meaning import Example, Meaning, Ranking, normalize, with_unrelated
 from antiphon.models.builtin.recall import Recall, find_recall
 from antiphon.models.builtin.suggestions import Suggestions
-from antiphon.models.completeness import Completeness, can_continue, is_unfinished
+from antiphon.models.completeness import (
+    MANY_WORDS,
+    Completeness,
+    can_continue,
+    ends_with_filler,
+    is_hanging,
+    is_listing,
+    is_stem,
+    is_unfinished,
+    without_last_word,
+)
+from antiphon.models.expectation import Expectation
 from antiphon.sentences.matching import Match, Matcher, Template, match_template
 from antiphon.sentences.phrases import Phrase
 from antiphon.sentences.readings import sample
 from antiphon.sentences.templates import parse
 from antiphon.tools.affirmation import verdict
+from antiphon.tools.policy import must_confirm
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
+from antiphon.words.readers import Reader
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 MAX_POLITE_PHRASES: Final = 4
 """How many are removed at either end."""
 
 _BEFORE: Final = re.compile(
     r"\s*(?:please|kindly|hey|hi|hello|good (?:morning|afternoon|evening)|antiphon|computer|"
+    r"alexa|siri|(?:hey|ok|okay),? google|"
     r"ok|okay|alright|all right|right|so|well|oh|um+|uh+|er+m?|hm+|now|then|and|actually|listen|just|"
     r"(?:can|could|will|would) you(?: please)?|tell me|let me know|do you (?:happen to )?know|"
     r"i(?:'d|’d| would) like (?:you to|to know)|i (?:want|need) (?:you to|to know))(?:[\s,.!:]+|\Z)",
@@ -57,9 +89,70 @@ MAX_CHARS: Final = 600
 MAX_CLAUSES: Final = 3
 UNDERSTOOD_REMEMBERED: Final = 256
 SENTENCES_PER_TOOL: Final = 6
+CLEAR: Final = 0.05
+"""From which lead of a guess on a tool that reads is run, and a tool that writes is asked about."""
+AMONG_READERS: Final = 0.04
+"""The handicap of other tools that read, if the best one reads."""
+CLEARER: Final = 0.2
+"""From which lead on a tool that writes is run, or asked what is missing."""
+CLEAR_WITH_TIME: Final = 0.14
+"""The same where a time or a length of time was found, which most sentences do not have."""
+SLIP_SIMILARITY: Final = 88
+"""How similar in percent what was said is to what was meant: "flip a koin" and "flip a coin" are at 91."""
+SHORT: Final = 5
+"""A command of so few words that lacks something is asked for it."""
+CERTAIN: Final = 0.4
+"""From which lead on a tool that reads is run in front of a model, which may know better."""
+WORLD_ADVANTAGE: Final = 0.17
+"""The advantage of the tool for questions about the world, for what has the form of one."""
 SAMPLES_TO_WARM: Final = 8
 
-_BETWEEN_CLAUSES: Final = re.compile(r"[\s,]+(?:and then|and also|and|then)\s+", re.IGNORECASE)
+_BETWEEN_CLAUSES: Final = re.compile(
+    r"[\s,.;!?]+(?:and then|and also|and|then|also|plus)[\s,]+|[,.;!?]+\s+", re.IGNORECASE
+)
+
+_QUESTION: Final = re.compile(
+    r"(?:what|who|whom|whose|when|where|which|why|how|is|are|was|were|does|did|has|have|should|do (?:i|you|we|they))\b",
+    re.IGNORECASE,
+)
+
+
+EXPECTED: Final = {
+    Reader.DIGITS: Expectation.DIGITS,
+    Reader.SPELLING: Expectation.SPELLING,
+    Reader.EMAIL: Expectation.EMAIL,
+    Reader.PERSON: Expectation.NAME,
+    Reader.ITEMS: Expectation.LIST,
+}
+_COMMAND: Final = re.compile(
+    r"(?:add|put|set|create|make|schedule|book|arrange|plan|note|mark|remind me|remember|notify|wake|clear|cancel|"
+    r"delete|remove|erase|drop|scrap|wipe|turn|switch|shut|lock|unlock|dim|brighten|lower|raise|open|close)\b",
+    re.IGNORECASE,
+)
+"""How a request begins that wants something to be changed."""
+_REMARK: Final = re.compile(
+    r"(?:i|we|he|she|they|it|that|this|there|my|the|our|his|her|their|somebody|someone|everybody)\b", re.IGNORECASE
+)
+"""How a sentence begins that tells something more often than it asks for something."""
+_ASKS: Final = re.compile(r"\b(?:what|when|where|which|how|tell|need|want|would like|could use)\b|\?", re.IGNORECASE)
+"""What shows that it asks for something all the same."""
+_SUPPOSITION: Final = re.compile(
+    r"(?:if|maybe|perhaps|suppose|imagine|we should|we could|"
+    r"i (?:should|could|might|was|wish|wanted|used|think|thought))\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that only thinks about something."""
+
+
+class Tier(StrEnum):
+    """How a text was understood, for the metrics."""
+
+    GRAMMAR = "grammar"
+    MEANING = "meaning"
+    KNOWLEDGE = "knowledge"
+    CONVERSATION = "conversation"
+    """It is about the conversation itself, or small talk."""
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +167,9 @@ class PlannedCall:
 @dataclass(frozen=True, slots=True)
 class Run:
     calls: tuple[PlannedCall, ...]
+    query: str | None = None
+    """What to look for in the knowledge base first, if the calls are a guess at the words of a question."""
+    tier: Tier = Tier.GRAMMAR
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +181,25 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """A call that lacks an argument. The answer to the question completes it."""
+
+    call: PlannedCall
+    argument: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
 class Say:
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown(Say):
+    """A request that no tool is for. The text says so, and suggests others."""
+
+    query: str | None
+    """What to look for in the knowledge base, if the request is a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +209,7 @@ class Remember:
     recall: Recall
 
 
-Understood = Run | Ask | Say | Remember
+Understood = Run | Ask | Need | Say | Remember
 
 
 class Understanding:
@@ -105,8 +218,7 @@ class Understanding:
     def __init__(self, tools: Mapping[str, Tool]) -> None:
         grammars = [parse(tool_id, tool.sentences) for tool_id, tool in tools.items() if tool.sentences is not None]
         templates = [template for grammar in grammars for template in grammar.templates]
-        for template in templates:
-            _warm(template)
+        _warm(templates)
         self._tools = tools
         self._matcher = Matcher(templates)
         self._fuzzy = FuzzyMatcher(templates)
@@ -114,27 +226,75 @@ class Understanding:
             mode: frozenset(tool_id for tool_id, tool in tools.items() if mode in tool.spec.allowed_modes)
             for mode in Mode
         }
+        self._fillers = {grammar.tool_id: Filler(tools[grammar.tool_id], grammar) for grammar in grammars}
         self._suggestions = Suggestions(grammars, self._matcher, self._fuzzy)
-        self._examples = {mode: self._suggestions.examples(self._allowed[mode]) for mode in Mode}
+        self._examples_of = {grammar.tool_id: grammar.examples for grammar in grammars if grammar.examples}
+        self.examples = {mode: self._suggestions.examples(self._allowed[mode]) for mode in Mode}
+        self.arguments = {grammar.tool_id: grammar.arguments for grammar in grammars}
         self.sentences: Mapping[str, Sequence[str]] = self._suggestions.sentences(SENTENCES_PER_TOOL)
         """Sentences that ask for each tool, for those who compare them with what was said."""
         # A turn is parsed twice: before its calls, and after them to phrase the results.
         self.understand = lru_cache(UNDERSTOOD_REMEMBERED)(self._understand)
         # A spoken turn is also checked for completeness before that.
         self._match = lru_cache(UNDERSTOOD_REMEMBERED)(self._find_match)
+        self._meaning: Meaning | None = None
+        self._embed: Embed | None = None
+        self._vectors: dict[str, NDArray[np.float32]] = {}
+        """Of what was said lately, by the text that was embedded."""
+
+    def known_requests(self) -> list[Example]:
+        """Returns the sentences to learn: examples of tools and readings of their templates, and what is no request.
+
+        Tools without examples are only matched by the grammar.
+        """
+        readings = self._suggestions.sentences()
+        return with_unrelated({id: [*readings[id], *examples] for id, examples in self._examples_of.items()})
+
+    def learn(self, meaning: Meaning, embed: "Embed") -> None:
+        """Turns the second tier on. `embed` runs the embedding model in this thread."""
+        self._meaning, self._embed = meaning, embed
+        self.understand.cache_clear()
+
+    def to_embed(self, text: str, mode: Mode) -> str | None:
+        """Returns what has to be embedded before the text can be understood without running a model; None if that is
+        nothing."""
+        if self._meaning is None or _is_long(text) or self.find_request(text, mode) is not None:
+            return None
+        said = normalize(strip_polite_words(text)[-1].text)
+        return said if said and said not in self._vectors else None
+
+    def remember(self, said: str, vector: "NDArray[np.float32]") -> None:
+        """Keeps the vector of a text that was embedded elsewhere."""
+        while len(self._vectors) >= UNDERSTOOD_REMEMBERED:
+            del self._vectors[next(iter(self._vectors))]
+        self._vectors[said] = vector
 
     def completeness(self, text: str, mode: Mode) -> Completeness:
         if _is_long(text):
             return Completeness.UNKNOWN
         tools = self._allowed[mode]
+        match = self._match(text, tools)
+        is_request = match is not None and "" not in match.args.values()
+        # A slot takes any word: "add milk and" could be a request for "milk and". But "turn it on" is no request
+        # without its last word, so that belongs to it.
+        if ends_with_filler(text) or (
+            is_hanging(text) and not (is_request and self._match(without_last_word(text), tools) is None)
+        ):
+            return Completeness.HANGING
         is_open = is_unfinished(text) or any(
             self._matcher.could_go_on(phrase, tools) for phrase in strip_polite_words(text)
         )
-        if self._match(text, tools) is not None:
-            return Completeness.EXTENDABLE if is_open or can_continue(text) else Completeness.COMPLETE
+        if match is not None and is_request:
+            # Acting on half a request costs more than a moment's wait: "turn off the lights … in the bedroom".
+            could_continue = is_open or can_continue(text) or self._writes(match)
+            return Completeness.EXTENDABLE if could_continue else Completeness.COMPLETE
         if _is_short_remark(text):
             return Completeness.EXTENDABLE
-        return Completeness.PARTIAL if is_open else Completeness.UNKNOWN
+        if is_listing(text):
+            return Completeness.LISTING
+        if is_open or match is not None or is_stem(text):
+            return Completeness.PARTIAL
+        return Completeness.UNKNOWN if len(text.split()) >= MANY_WORDS else Completeness.BRIEF
 
     def find_request(self, text: str, mode: Mode) -> Run | None:
         """Returns the calls if the whole text is a sentence of a tool, or several of them; None otherwise."""
@@ -142,26 +302,82 @@ class Understanding:
             return None
         allowed = self._allowed[mode]
         whole = self._match(text, allowed)
-        # A wildcard takes whatever follows, but "what time is it in Tokyo and tell me a joke" is two requests. Calls
-        # with side effects are not split: a reminder may well contain an "and".
-        if whole is None or (whole.free_chars and not self._writes(whole)):
-            clauses = self._several_calls(text, allowed)
-            if clauses:
-                return Run(clauses)
-        return None if whole is None else Run((_planned_call(whole),))
+        matches = [] if whole is None else [whole]
+        if whole is None or whole.free_chars:
+            matches = self._find_several(text, allowed, whole) or matches
+        calls = tuple(call for match in matches if (call := self._plan_match(match)) is not None)
+        return Run(calls) if calls and len(calls) == len(matches) else None
+
+    def _plan_match(self, match: Match) -> PlannedCall | None:
+        args = self._fillers[match.template.tool_id].repair(match.args)
+        return None if args is None else PlannedCall(match.template.tool_id, args, match.template.say)
+
+    def find_certain(self, text: str, mode: Mode) -> Run | None:
+        """Returns the calls of the grammar, or of a tool that reads whose meaning is certain and known by now."""
+        if (request := self.find_request(text, mode)) is not None or self.to_embed(text, mode) is not None:
+            return request
+        ranking = self._rank(text)
+        best = None if ranking is None else ranking.best(self._tools)
+        if (
+            ranking is None
+            or best is None
+            or ranking.lead(best, self._tools) < CERTAIN
+            or self._tools[best].spec.writes
+        ):
+            return None
+        understood = self.understand(text, mode)
+        return understood if isinstance(understood, Run) else None
+
+    def complete(self, need: Need, answer: str) -> Run | Need | None:
+        """Returns the call with the answer to what was asked for; None if that cannot be the answer."""
+        filler = self._fillers[need.call.tool_id]
+        value = filler.answer(need.argument, answer)
+        if value is None:
+            return None
+        return self._plan(need.call.tool_id, {**need.call.args, need.argument: value}, need.call.say)
+
+    def expects(self, need: Need) -> Expectation:
+        """Returns what kind of words the answer will have."""
+        reader = self._fillers[need.call.tool_id].arguments[need.argument].reader
+        return EXPECTED.get(reader, Expectation.NOTHING)
+
+    def ask_first(self, request: Run) -> Need | None:
+        """Returns what has to be asked for instead of a call that the tool would refuse, or that says "something"."""
+        match request.calls:
+            case [call] if call.tool_id in self._fillers:
+                complete, _ = self._tools[call.tool_id].arguments.complete(dict(call.args))
+                is_refused = not self._tools[call.tool_id].arguments.accepts(complete)
+                return self.find_missing(call) if is_refused or any(map(_is_vague, call.args.values())) else None
+        return None
+
+    def find_missing(self, call: PlannedCall) -> Need | None:
+        """Returns what has to be asked for before a call of the grammar can do anything."""
+        planned = self._plan(call.tool_id, call.args, call.say)
+        return planned if isinstance(planned, Need) else None
+
+    def _plan(self, tool_id: str, args: Mapping[str, Any], say: str | None = None) -> Run | Need | None:
+        filler = self._fillers.get(tool_id)
+        if filler is None:
+            return None
+        filled = filler.check(args)
+        call = PlannedCall(tool_id, filled.args, say)
+        if filled.missing is not None:
+            return Need(call, filled.missing, filler.question(filled.missing))
+        return Run((call,), tier=Tier.MEANING) if filled.can_run else None
+
+    def favourites(self, tools: Sequence[str], mode: Mode) -> list[str]:
+        """Returns an example for each of these tools that there is in this mode; for all tools if there is none."""
+        wanted = frozenset(tools) & self._allowed[mode]
+        return self._suggestions.examples(wanted) or self.examples[mode]
 
     def _understand(self, text: str, mode: Mode) -> Understood:
         if _is_long(text):
             return Say(replies.TOO_LONG)
         if (request := self.find_request(text, mode)) is not None:
-            return request
+            return self.ask_first(request) or request
         words = words_of(text)
         if (recall := find_recall(words)) is not None:
             return Remember(recall)
-        if replies.asks_for_help(words):
-            return Say(replies.offers(text, self._examples[mode]))
-        if (answer := replies.small_talk(words)) is not None:
-            return Say(answer)
         elsewhere = self._match(text, frozenset(self._tools))
         if elsewhere is not None:
             return Say(replies.only_in(self._tools[elsewhere.template.tool_id].spec.allowed_modes))
@@ -174,33 +390,155 @@ class Understanding:
     def _writes(self, match: Match) -> bool:
         return self._tools[match.template.tool_id].spec.writes
 
-    def _several_calls(self, text: str, tools: frozenset[str]) -> tuple[PlannedCall, ...]:
-        """Returns the calls of a sentence that consists of several read-only requests."""
-        parts = _BETWEEN_CLAUSES.split(text)
-        if not 1 < len(parts) <= MAX_CLAUSES:
-            return ()
-        found = [self._match(part, tools) for part in parts]
-        whole = [match for match in found if match is not None and not self._writes(match)]
-        return tuple(map(_planned_call, whole)) if len(whole) == len(parts) else ()
+    def _find_several(self, text: str, tools: frozenset[str], whole: Match | None) -> list[Match]:
+        """Returns the requests of a sentence that consists of several; none if it may as well be one.
+
+        A slot takes whatever follows, but "what time is it in Tokyo and tell me a joke" is two requests, and so is "set
+        a timer for ten minutes and put milk on the list". "Remind me to call Ann and turn off the lights" may be one.
+        """
+        found = self._split(text, tools, MAX_CLAUSES)
+        if not found or whole is None:
+            return found
+        if not any(map(self._writes, [whole, *found])):
+            return found
+        is_closed = all(match.free_chars == 0 for match in found[:-1])
+        return found if is_closed and _takes_a_joint(whole) else []
+
+    def _split(self, text: str, tools: frozenset[str], most: int) -> list[Match]:
+        """Returns at least two and at most `most` requests that the text consists of, the shortest first."""
+        for joint in _BETWEEN_CLAUSES.finditer(text):
+            first = self._match(text[: joint.start()], tools)
+            if first is None:
+                continue
+            rest = text[joint.end() :]
+            others = self._split(rest, tools, most - 1) if most > 2 else []
+            if not others and (last := self._match(rest, tools)) is not None:
+                others = [last]
+            # A yes must be the answer to one question.
+            if others and sum(map(self._asks_first, [first, *others])) <= 1:
+                return [first, *others]
+        return []
+
+    def _asks_first(self, match: Match) -> bool:
+        tool = self._tools[match.template.tool_id]
+        args, _ = tool.arguments.complete(dict(match.args))
+        return tool.arguments.accepts(args) and must_confirm(tool, args, untrusted=False)
+
+    def _rank(self, text: str) -> Ranking | None:
+        """Returns how well the text fits each tool by its meaning; None without an embedding model."""
+        said = normalize(strip_polite_words(text)[-1].text)
+        if self._meaning is None or self._embed is None or not said:
+            return None
+        if said not in self._vectors:
+            self.remember(said, self._embed([said])[0])
+        return self._meaning.rank(self._vectors[said])
+
+    def _guess_meaning(self, text: str, phrases: Sequence[Phrase], ranking: Ranking, mode: Mode) -> Understood | None:
+        phrase = phrases[-1]
+        is_question = _QUESTION.match(phrase.text) is not None
+        is_command = _COMMAND.match(phrase.text) is not None
+        is_remark = _REMARK.match(phrase.text) is not None and _ASKS.search(text) is None
+        # "How do I lock the door" does not ask to lock it, nor does "add a meeting" ask which meetings there are.
+        writes = False if is_question or _SUPPOSITION.match(phrase.text) else True if is_command else None
+        tools = frozenset(id for id, tool in self._tools.items() if writes in (None, tool.spec.writes))
+        best = ranking.best(tools)
+        if best is None or is_unfinished(text):
+            return None
+        lead = self._lead(ranking, best, tools)
+        if best == lookup.WORLD:
+            lead += WORLD_ADVANTAGE if lookup.asks_about_world(text) else -WORLD_ADVANTAGE
+        tool = self._tools[best]
+        if lead < CLEAR or (lead < CERTAIN and is_remark and not tool.spec.writes):
+            return None
+        if best not in self._allowed[mode]:
+            return Say(replies.only_in(tool.spec.allowed_modes)) if lead >= CLEARER else None
+        filler = self._fillers[best]
+        filled = filler.fill(phrase.source(0, len(phrase.text)).rstrip(" .!?"))
+        planned = self._plan(best, filled.args) if filled.can_run else None
+        words = [word for word, _, _ in phrase.words()]
+        has_time = any(each.reader in TIMES and name in filled.args for name, each in filler.arguments.items())
+        is_clear = lead >= (CLEAR_WITH_TIME if has_time else CLEARER) and NEGATIONS.isdisjoint(words)
+        match planned:
+            case Need():
+                return planned if is_clear or (is_command and len(words) <= SHORT) else None
+            case Run() if not tool.spec.writes:
+                return Run(planned.calls, None if best == lookup.TOOL else find_question(text), Tier.MEANING)
+            case Run() if is_clear:
+                return planned
+            case Run():
+                sentence = self._suggestions.phrase(best, filled.args)
+                return None if sentence is None else Ask(replies.did_you_mean(sentence), planned.calls[0])
+        return None
+
+    def _lead(self, ranking: Ranking, best: str, tools: frozenset[str]) -> float:
+        """Returns by how much a tool leads the others. Which of two tools that read is meant matters less than whether
+        one is."""
+        lead = ranking.lead(best, tools)
+        if self._tools[best].spec.writes:
+            return lead
+        return min(lead + AMONG_READERS, ranking.lead(best, {id for id in tools if self._tools[id].spec.writes}))
 
     def _guess(self, text: str, mode: Mode) -> Understood:
         phrases = strip_polite_words(text)
+        ranking = self._rank(text)
+        guess = self._guess_words(text, phrases, ranking, mode)
+        if guess is None and ranking is not None:
+            guess = self._guess_meaning(text, phrases, ranking, mode)
+        if guess is not None:
+            return guess
+        count = replies.SUGGESTIONS[mode]
+        nearest = [] if ranking is None else ranking.nearest(self._allowed[mode])
+        near = self._suggestions.near(
+            phrases[-1],
+            self._allowed[mode],
+            count,
+            said=phrases[0],
+            nearest=nearest,
+            max_words=replies.SUGGESTED_WORDS[mode],
+        )
+        suggested = list(near.values()) or replies.some(self.examples[mode], count, text)
+        is_question = text.rstrip().endswith("?") or _QUESTION.match(phrases[-1].text) is not None
+        return Unknown(replies.unknown(suggested, mode, is_question=is_question), find_question(text))
+
+    def _guess_words(
+        self, text: str, phrases: Sequence[Phrase], ranking: Ranking | None, mode: Mode
+    ) -> Understood | None:
+        """Guesses by words that are misspelt, missing or too many. Where the meaning is known, it must be near, and
+        words may only be misspelt."""
         closest = self._fuzzy.closest([phrases[0], phrases[-1]], self._allowed[mode])
         if closest and (len(closest) == 1 or closest[0].score - closest[1].score >= CLEARLY_CLOSER):
-            call = _planned_call(closest[0].match)
-            return Ask(replies.did_you_mean(closest[0].text), call) if self._writes(closest[0].match) else Run((call,))
-        count = replies.SUGGESTIONS[mode]
-        near = self._suggestions.near(phrases[-1], self._allowed[mode], count)
-        others = self._suggestions.examples(self._allowed[mode] - near.keys())
-        return Say(replies.unknown([*near.values(), *replies.some(others, count - len(near), text)], mode))
+            guess = closest[0].match
+            call = self._plan_match(guess)
+            is_slip = ranking is not None and _is_slip(closest[0].text, phrases)
+            if call is None or (ranking is not None and not (is_slip and call.tool_id == ranking.best(self._tools))):
+                return None
+            if not self._writes(guess):
+                # "How many days of vacation do I have" is close to "how many days to {date}", and may be a question.
+                return Run((call,), find_question(text) if guess.free_chars else None)
+            # "How do I lock the door" does not ask to lock it.
+            if closest[0].score >= MIN_SCORE_TO_ASK and _QUESTION.match(phrases[-1].text) is None:
+                return Ask(replies.did_you_mean(closest[0].text), call)
+        return None
 
 
 def _is_short_remark(text: str) -> bool:
     """Whether it is a greeting, thanks, a yes or a question about the conversation, which may be complete, or the
     beginning of a request."""
     words = words_of(text)
-    is_known = replies.small_talk(words) is not None or replies.asks_for_help(words) or find_recall(words) is not None
-    return is_known or verdict(text) is not None
+    return small_talk.find(words) is not None or find_recall(words) is not None or verdict(text) is not None
+
+
+def _is_slip(text: str, phrases: Iterable[Phrase]) -> bool:
+    """Whether the text differs from what was said by no more than the spelling of a word or two."""
+    return any(
+        len(text.split()) == len(phrase.text.split())
+        and fuzz.ratio(text.lower(), phrase.text.lower()) >= SLIP_SIMILARITY
+        for phrase in phrases
+    )
+
+
+def _is_vague(value: object) -> bool:
+    return isinstance(value, str) and value.strip().lower() in VAGUE
 
 
 def words_of(text: str) -> str:
@@ -208,18 +546,28 @@ def words_of(text: str) -> str:
     return " ".join(word for word, _, _ in Phrase(text).words())
 
 
+def _takes_a_joint(match: Match) -> bool:
+    """Whether what joins two requests is among the words of a slot, and not a word of the template, as in "start voice
+    mode and {pending_request}"."""
+    return any(isinstance(value, str) and _BETWEEN_CLAUSES.search(value) for value in match.args.values())
+
+
 def _is_long(text: str) -> bool:
     # Spelled out, "1+2" is three times as long.
     return len(text) > MAX_CHARS or len(Phrase(text).text) > MAX_CHARS
 
 
-def _warm(template: Template) -> None:
-    # hassil spells out all numbers of a range at its first use: 40 ms for a thousand.
-    lists = template.compiled.intent.data[0].slot_lists
-    if any(isinstance(lists[slot.list_name], RangeSlotList) for slot in template.compiled.slots):
-        for text in sample(template.compiled.tree, SAMPLES_TO_WARM, lambda slot: "something"):
-            match_template(template, Phrase(text))
-
-
-def _planned_call(match: Match) -> PlannedCall:
-    return PlannedCall(match.template.tool_id, match.args, match.template.say)
+def _warm(templates: Iterable[Template]) -> None:
+    # hassil spells out all numbers of a range at its first use: 40 ms for a thousand. Equal ranges share the words.
+    warmed = set[tuple[int, int, int]]()
+    for template in templates:
+        lists = template.compiled.intent.data[0].slot_lists
+        ranges = {
+            (r.start, r.stop, r.step)
+            for s in template.compiled.slots
+            if isinstance(r := lists[s.list_name], RangeSlotList)
+        }
+        if not ranges <= warmed:
+            warmed |= ranges
+            for text in sample(template.compiled.tree, SAMPLES_TO_WARM, lambda slot: "something"):
+                match_template(template, Phrase(text))

@@ -29,9 +29,11 @@ async def call_of(*messages: Message) -> ToolCall | None:
 
 def called(text: str, tool_id: str, content: Any, *, spoken: str | None = None, ok: bool = True) -> list[Message]:
     """A conversation up to the result of one call."""
+    run = MODEL.find_request(text, Mode.TEXT)
+    args = {} if run is None else dict(run.calls[0].args)
     return [
         UserMessage(text),
-        AssistantMessage(calls=(CallMade("c1", tool_id, {}),)),
+        AssistantMessage(calls=(CallMade("c1", tool_id, args),)),
         ToolMessage("c1", tool_id, content, spoken, ok),
     ]
 
@@ -73,7 +75,7 @@ async def test_a_response_that_names_a_missing_field_falls_back_to_the_tools_wor
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (None, "Done."),
+        (None, "That worked, but there is nothing to tell."),
         ({"temperature_c": 12.5, "sky": "clear"}, "Temperature c: 12.5. Sky: clear."),
         ({"open": True, "hours": None}, "Open: yes."),
         ("it rains", "It rains."),
@@ -88,6 +90,10 @@ async def test_a_response_that_names_a_missing_field_falls_back_to_the_tools_wor
 )
 async def test_a_result_without_wording_gets_a_plain_sentence(data: Any, said: str) -> None:
     assert await answer(*called("list my reminders", "list_reminders", data)) == said
+
+
+async def test_only_a_tool_that_writes_is_said_to_be_done() -> None:
+    assert await answer(*called("cancel the reminder tea", "cancel_reminder", None)) == "Done."
 
 
 async def test_several_results_are_phrased_one_after_the_other() -> None:
@@ -234,3 +240,23 @@ def test_reloaded_tools_are_understood() -> None:
     assert model.completeness("what time is it", Mode.VOICE) is not Completeness.EXTENDABLE
     box.tools = talking_tools()
     assert model.completeness("what time is it", Mode.VOICE) is Completeness.EXTENDABLE
+
+
+def looked_up(args: dict[str, str], spoken: str) -> list[Message]:
+    return [
+        AssistantMessage(calls=(CallMade("c1", "get_time", args),)),
+        ToolMessage("c1", "get_time", {}, spoken),
+    ]
+
+
+async def test_what_was_looked_up_before_the_user_went_on_is_not_the_answer() -> None:
+    continued = [UserMessage("what time is it in Tokyo"), *looked_up({}, "It's noon.")]
+    assert await call_of(*continued) == ToolCall(None, "get_time", {"timezone": "Tokyo"})
+    both = [*continued, *looked_up({"timezone": "Tokyo"}, "It's nine in Tokyo.")]
+    assert await answer(*both) == "It's nine in Tokyo."
+
+
+async def test_an_answer_of_which_nothing_was_heard_is_not_said_before_that_to_the_whole_question() -> None:
+    interrupted = [UserMessage("what time is it"), *looked_up({}, "It's noon.")]
+    whole = [UserMessage("what time is it in Tokyo"), *looked_up({"timezone": "Tokyo"}, "It's nine in Tokyo.")]
+    assert await answer(*interrupted, *whole) == "It's nine in Tokyo."

@@ -1,0 +1,35 @@
+"""Which call takes back what another one has done."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from antiphon.models.builtin.context import DoneCall
+from antiphon.models.builtin.understanding import PlannedCall
+
+CANCELLED: Final = "I've cancelled the one before."
+_SETS: Final = frozenset({"set_timer", "set_alarm", "set_reminder"})
+_OPPOSITES: Final = {"on": "off", "off": "on", "open": "close", "close": "open"}
+
+
+def undo(call: DoneCall, *, corrects: bool = False) -> PlannedCall | None:
+    """Returns the call that undoes this one; None if it did nothing, or if no call can undo it.
+
+    `corrects`: another one takes its place. A light that was switched on by mistake stays on then: nobody knows whether
+    it was on before.
+    """
+    match call.tool_id, call.data:
+        case tool_id, {"id": str(id)} if tool_id in _SETS:
+            return PlannedCall("cancel_reminder", {"reminder": id}, CANCELLED if corrects else None)
+        case "list_add", {"list": str(name), "added": [_, *_] as added}:
+            return PlannedCall("list_remove", {"item": _join(added), "list": name}, None)
+        case "list_remove", {"list": str(name), "removed": [_, *_] as removed}:
+            return PlannedCall("list_add", {"item": _join(removed), "list": name}, None)
+        case "ha_control", {"action": str(action)} if action in _OPPOSITES and not corrects:
+            return PlannedCall("ha_control", {**call.args, "action": _OPPOSITES[action]}, None)
+    return None
+
+
+def _join(items: Sequence[object]) -> str:
+    """An item with a comma or an "and" is put in quotation marks, so that it stays one."""
+    texts = [str(item) for item in items]
+    return ", ".join(f"“{text}”" if " and " in text or "," in text else text for text in texts)
