@@ -1,3 +1,4 @@
+import json
 import re
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -26,7 +27,7 @@ def problems(folder: Path, toml: str = "", **env: str) -> tuple[str, ...]:
 def test_without_a_file_every_setting_has_its_default(tmp_path: Path) -> None:
     settings = load(None, {}, tmp_path)
     assert settings.server.environment == "production"
-    assert settings.tools.model_dump() == {"paths": ("tools",), "disable": (), "build": True}
+    assert settings.tools.model_dump() == {"paths": ("tools",), "disable": (), "build": True, "capabilities": {}}
     assert settings.storage.url == "sqlite"
     assert settings.audit.arguments is False
 
@@ -60,6 +61,28 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["open_url, tell_joke", '["open_url", "tell_joke"]'])
 def test_a_list_in_a_variable_is_json_or_has_commas(tmp_path: Path, value: str) -> None:
     assert load(None, {"ANTIPHON_TOOLS__DISABLE": value}, tmp_path).tools.disable == ("open_url", "tell_joke")
+
+
+CAPABILITIES = {"crm": "mycompany.crm:offer", "mail": "mail:open_mail"}
+
+
+def test_a_table_in_the_file_or_a_variable_names_capabilities(tmp_path: Path) -> None:
+    variables = {"ANTIPHON_TOOLS__CAPABILITIES": json.dumps(CAPABILITIES)}
+    assert load(None, variables, tmp_path).tools.capabilities == CAPABILITIES
+    write(tmp_path, '[tools]\ncapabilities = { crm = "mycompany.crm:offer", mail = "mail:open_mail" }')
+    assert load(None, {}, tmp_path).tools.capabilities == CAPABILITIES
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['{ crm = "mycompany.crm" }', '{ CRM = "mycompany:offer" }', "{ crm = 5 }", '["crm"]', '{ crm = "a.b:c d" }'],
+)
+def test_a_capability_that_is_not_a_module_and_an_attribute_is_refused(tmp_path: Path, value: str) -> None:
+    write(tmp_path, f"[tools]\ncapabilities = {value}")
+    with pytest.raises(
+        ConfigError, match=r'tools.capabilities is .*; it must be a table from names to "module:attribute"'
+    ):
+        load(None, {}, tmp_path)
 
 
 def test_an_empty_variable_counts_as_not_set(tmp_path: Path) -> None:
@@ -293,16 +316,37 @@ def test_the_source_of_every_value_is_recorded(tmp_path: Path) -> None:
         "speech.stt": "default",
         "speech.tts": "default",
         "speech.voice": "default",
+        "speech.words": "default",
         "speech.interim_captions": "default",
         "speech.short_silence_ms": "default",
         "speech.middle_silence_ms": "default",
         "speech.long_silence_ms": "default",
+        "speech.unfinished_silence_ms": "default",
+        "images.model": "default",
         "tools.paths": "antiphon.toml",
         "tools.disable": "default",
         "tools.build": "ANTIPHON_TOOLS__BUILD",
+        "tools.capabilities": "default",
+        "knowledge.embeddings": "default",
+        "knowledge.studio_readers": "default",
         "storage.url": "default",
         "storage.retention_days": "default",
         "audit.arguments": "default",
+        "calendar.provider": "default",
+        "calendar.url": "default",
+        "calendar.username": "default",
+        "calendar.calendars": "default",
+        "calendar.others": "default",
+        "calendar.users": "default",
+        "calendar.jitsi": "default",
+        "web.searxng": "default",
+        "web.duckduckgo": "default",
+        "web.wikipedia": "default",
+        "weather.location": "default",
+        "weather.units": "default",
+        "weather.forecast_url": "default",
+        "weather.geocoding_url": "default",
+        "home.url": "default",
         "data_dir": "ANTIPHON_DATA_DIR",
         "models_dir": "default",
     }
@@ -356,14 +400,16 @@ def test_settings_cannot_be_changed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "silences_ms"),
     [
-        ("", (225, 750, 900)),
-        ("long_silence_ms = 500", (225, 500, 500)),
-        ("short_silence_ms = 800", (800, 800, 900)),
-        ("middle_silence_ms = 300", (225, 300, 900)),
+        ("", (160, 770, 900, 2_000)),
+        ("long_silence_ms = 500", (160, 500, 500, 2_000)),
+        ("short_silence_ms = 800", (800, 800, 900, 2_000)),
+        ("middle_silence_ms = 300", (160, 300, 900, 2_000)),
+        ("long_silence_ms = 3000", (160, 770, 3_000, 3_000)),
+        ("unfinished_silence_ms = 1000", (160, 770, 900, 1_000)),
     ],
 )
-def test_the_middle_silence_adapts_to_the_outer_ones(
-    tmp_path: Path, text: str, silences_ms: tuple[int, int, int]
+def test_silences_that_were_not_set_adapt_to_the_others(
+    tmp_path: Path, text: str, silences_ms: tuple[int, int, int, int]
 ) -> None:
     write(tmp_path, f"[speech]\n{text}")
     assert load(None, {}, tmp_path).speech.silences_ms == silences_ms
@@ -436,3 +482,30 @@ def test_the_continuity_of_a_conversation_can_be_set(tmp_path: Path) -> None:
         "summary_model": "ollama:qwen3",
         "resume_hours": 24,
     }
+
+
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ('[home]\nurl = "homeassistant.local:8123"\n', "antiphon.toml: home.url is"),
+        ('[home]\nurl = "http://ann:pass@homeassistant.local"\n', "antiphon.toml: home.url is"),
+        ('[home]\nurl = "http://homeassistant.local/?a=b"\n', "antiphon.toml: home.url is"),
+        ('[home]\ntoken = "x"\n', "there is no setting home.token"),
+        ('[web]\nsearxng = "ftp://searx.lan"\n', "antiphon.toml: web.searxng is"),
+        ('[web]\nwikipedia = ""\n', "antiphon.toml: web.wikipedia is"),
+        ('[weather]\nunits = "kelvin"\n', 'it must be "metric" or "imperial"'),
+        ("[weather]\nlocation = 5\n", "antiphon.toml: weather.location is 5"),
+    ],
+)
+def test_a_mistake_about_the_web_or_the_home_is_one_clear_sentence(tmp_path: Path, toml: str, told: str) -> None:
+    [problem] = problems(tmp_path, toml)
+    assert told in problem
+    assert "pass" not in problem
+
+
+@pytest.mark.parametrize(
+    "url", ["", "http://192.168.1.5:8123", "https://home.example.org", "http://[fd00::5]:8123", "http://ha.lan/base"]
+)
+def test_a_home_can_be_anywhere(tmp_path: Path, url: str) -> None:
+    (tmp_path / "antiphon.toml").write_text(f'[home]\nurl = "{url}"\n')
+    assert load(None, {}, tmp_path).home.url == url

@@ -3,10 +3,12 @@
 import re
 import tomllib
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from antiphon.compose import TOOLKIT
 from antiphon.config import Section, Settings, load
 from antiphon.models.providers.references import parse
 from tests.fakes.tree import ROOT
@@ -54,3 +56,29 @@ def test_the_readme_has_every_setting_with_its_default(tmp_path: Path) -> None:
     }
     del defaults["assistant"][FILE_SETTING]
     assert written == defaults
+
+
+TOOLS = {directory.name for directory in TOOLKIT.iterdir() if (directory / "schema.json").exists()}
+TOOL_PREFIXES = {name.partition("_")[0] for name in TOOLS if "_" in name}
+NAME = re.compile(r"[a-z]+(?:_[a-z0-9]+)+")
+
+
+@cache
+def names_in_code() -> frozenset[str]:
+    """All names in the code outside the tools: messages, fields, functions and settings."""
+    files = [file for file in (ROOT / "src").rglob("*.py") if TOOLKIT not in file.parents]
+    return frozenset(name for file in files for name in NAME.findall(file.read_text()))
+
+
+@pytest.mark.parametrize("page", LINKING_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_tools_that_a_page_mentions_exist(page: Path) -> None:
+    """A name in code font that begins like a tool's, such as `list_…`, must be a tool, unless the code has it."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    mentioned = {name for name in re.findall(rf"`({NAME.pattern})`", text) if name.partition("_")[0] in TOOL_PREFIXES}
+    unknown = mentioned - TOOLS
+    assert not unknown or unknown <= names_in_code()
+
+
+def test_the_page_about_the_toolkit_has_every_tool() -> None:
+    page = (ROOT / "docs" / "toolkit.md").read_text()
+    assert sorted(name for name in TOOLS if f"`{name}`" not in page) == []

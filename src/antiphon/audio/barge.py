@@ -17,7 +17,9 @@ SPEECH: Final = 0.5
 CLEAR_SPEECH: Final = 0.85
 """Coughs seldom reach this probability; speech does within a tenth of a second."""
 MIN_SPEECH_FRAMES: Final = 3
-"""How many frames of speech interrupt, unless they may be a hum."""
+"""How many frames of speech count, unless they may be a hum."""
+MIN_CLEAR_FRAMES: Final = 2
+"""How many frames of clear speech may be speech already."""
 LONG_SPEECH_FRAMES: Final = 20
 """After this many frames (0.64 s) it counts as speech whatever it sounds like, since a hum is shorter."""
 OPEN_MOUTH_DB: Final = -11.0
@@ -41,11 +43,14 @@ class BargeIn:
     def reset(self) -> None:
         self._echo = EchoDetector()
         self._played = 0
+        self.own_frames: int | None = None
+        """How many of the frames up to the last decision are somebody's speech, if those before are the answer's."""
         self._recent = deque([_SILENCE] * _COMPARED, _COMPARED)
         self._reset_speech()
 
     def _reset_speech(self) -> None:
         self._frames = 0
+        self._clear_frames = 0
         self._max_probability = 0.0
         self._spectra: deque[_Spectrum] = deque(maxlen=LONG_SPEECH_FRAMES)
 
@@ -54,7 +59,7 @@ class BargeIn:
         self._echo.add(pcm, hz)
 
     def hear(self, probability: float, frame: bytes | Samples, *, playing: bool) -> bool:
-        """Whether to interrupt the answer.
+        """Whether somebody begins to speak over the answer.
 
         The probability is the `Vad`'s, and `playing` says whether the client was playing when it heard this frame.
         """
@@ -67,6 +72,7 @@ class BargeIn:
             self._reset_speech()
             return False
         self._frames += probability >= SPEECH
+        self._clear_frames += probability >= CLEAR_SPEECH
         self._max_probability = max(self._max_probability, probability)
         self._spectra.append(_spectrum(samples))
         if not self.may_be_speech:
@@ -74,12 +80,22 @@ class BargeIn:
         if playing and self._echo.matches(np.concatenate(self._recent), self._played):
             self._reset_speech()
             return False
-        return self._frames >= LONG_SPEECH_FRAMES or not self._may_be_noise()
+        is_long = self._frames >= LONG_SPEECH_FRAMES
+        is_speech = is_long or (self._frames >= MIN_SPEECH_FRAMES and not self._may_be_noise())
+        if is_speech:
+            self.own_frames = len(self._spectra) if self._echo.hears_loudspeaker else None
+            self._reset_speech()
+        return is_speech
+
+    def skip(self, frame: bytes | Samples) -> None:
+        """Takes a frame that the client heard while it was playing, and that needs no decision."""
+        self._recent.append(to_samples(frame))
+        self._played += FRAME_SAMPLES
 
     @property
     def may_be_speech(self) -> bool:
         """Whether there is sound that is neither a click nor the answer itself."""
-        return self._frames >= MIN_SPEECH_FRAMES
+        return self._frames >= MIN_SPEECH_FRAMES or self._clear_frames >= MIN_CLEAR_FRAMES
 
     def _may_be_noise(self) -> bool:
         return self._max_probability < CLEAR_SPEECH or _is_hum(np.array(self._spectra))

@@ -63,6 +63,11 @@ class EchoDetector:
         self._resampler = Resampler(_KEPT_HZ, _KEPT_HZ)
         self._loudspeaker: _Loudspeaker | None = None
 
+    @property
+    def hears_loudspeaker(self) -> bool:
+        """Whether the microphone has picked up the answer."""
+        return self._loudspeaker is not None
+
     def add(self, pcm: bytes, hz: int) -> None:
         """Adds the next piece of the answer, in the order in which it is sent."""
         if hz != self._hz:

@@ -24,8 +24,8 @@ UNKNOWN_CONTEXT_TOKENS: Final = 32_000
 """The context that is assumed of a model whose context is not known."""
 HISTORY_SHARE: Final = 0.5
 """How much of a context the conversation may fill when it is given. The rest is also for what follows."""
-RESERVED_TOKENS: Final = 6_500
-"""What is left for the prompt with its tools, about 4,500 tokens, and for an answer, whatever the context."""
+RESERVED_TOKENS: Final = 12_500
+"""What is left for the prompt with its tools, about 10,500 tokens, and for an answer, whatever the context."""
 
 log = get_logger(__name__)
 

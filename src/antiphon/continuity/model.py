@@ -454,7 +454,7 @@ class ContinuousModel:
         if turn is not None and turn.is_replayed:
             if isinstance(event, live.SpeechStarted | live.InputTranscript):
                 self._ids.join(event.turn, turn.id)
-            if isinstance(event, live.SpeechStarted | live.Interrupted):
+            if isinstance(event, live.SpeechStarted | live.Interrupted | live.Held | live.Resumed):
                 # The user spoke before the answer, and does not speak over it.
                 return
         ours = self._ids.ours(getattr(event, "turn", None))

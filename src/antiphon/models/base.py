@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct
 
 from antiphon.errors import AntiphonError
+from antiphon.models.expectation import Expectation
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
 from antiphon.transcript import Message
@@ -91,6 +92,8 @@ class MessageComplete(Struct, frozen=True):
     reason: StopReason
     is_local: bool = False
     """Whether the offline assistant wrote it in place of the model, whose health it therefore does not show."""
+    expects: Expectation = Expectation.NOTHING
+    """What the message asks the user for. It decides how long pauses may be while they answer by voice."""
 
 
 Event = TextDelta | CallRequested | TokensUsed | MessageComplete

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 
 from antiphon.models.base import FailureKind, ModelError
+from antiphon.models.expectation import Expectation
 from antiphon.models.health import ModelHealth
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
@@ -102,12 +103,31 @@ class Interrupted(Struct, frozen=True):
     """None for an answer that the client is playing and that this connection did not generate."""
 
 
+class Held(Struct, frozen=True):
+    """Somebody may speak over the answer. It should wait, without being dropped, until it is known what was said.
+    `Resumed` or `Interrupted` follows, unless the session drops the answer first. Only models that judge the words send
+    it. It comes again when it has become certain that somebody speaks."""
+
+    turn: str | None
+    """As in `Interrupted`."""
+    is_certain: bool = True
+    """Whether somebody certainly speaks. It may still be a laugh, or an "okay"."""
+
+
+class Resumed(Struct, frozen=True):
+    """It was a noise, or nothing that wants an answer: the answer goes on where it was held."""
+
+    turn: str | None
+
+
 class GenerationComplete(Struct, frozen=True):
     """The whole answer has been generated; it may still be playing."""
 
     turn: str
     is_local: bool = False
     """Whether the offline assistant answered in place of the model, whose health this therefore does not show."""
+    expects: Expectation = Expectation.NOTHING
+    """What the answer asks the user for."""
 
 
 class TurnComplete(Struct, frozen=True):
@@ -232,6 +252,8 @@ LiveEvent = (
     | ToolCalls
     | ToolCancelled
     | Interrupted
+    | Held
+    | Resumed
     | GenerationComplete
     | TurnComplete
     | TurnFailed

@@ -1,7 +1,8 @@
 """Lets the offline assistant answer what it knows for certain, and a model everything else.
 
-The assistant is asked if the whole message of the user is a sentence of a tool, and it also puts the results of its own
-calls into words. Both read the same conversation, so the model sees what the assistant did.
+The assistant is asked if the whole message of the user is a sentence of a tool, or follows up on a request that it has
+answered itself ("and in London?"), and it also puts the results of its own calls into words. Both read the same
+conversation, so the model sees what the assistant did.
 """
 
 import re
@@ -15,6 +16,7 @@ import msgspec
 from antiphon.models.base import CallRequested, Event, MessageComplete, ModelError, Prompt, TextModel, warm
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.builtin.replies import is_question
+from antiphon.models.builtin.understanding import Run
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.errors import ErrorType
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
@@ -56,6 +58,7 @@ class LocalFirstModel:
         return await warm(self._model, prompt)
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
+        await self.assistant.prepare(prompt)
         if self.answers_locally(prompt):
             async for event in self._reply_locally(prompt):
                 yield event
@@ -79,8 +82,8 @@ class LocalFirstModel:
             match event:
                 case CallRequested(call=call):
                     yield CallRequested(msgspec.structs.replace(call, extra=MARK))
-                case MessageComplete(reason=reason):
-                    yield MessageComplete(reason, is_local=True)
+                case MessageComplete():
+                    yield msgspec.structs.replace(event, is_local=True)
                 case _:
                     yield event
 
@@ -92,10 +95,18 @@ class LocalFirstModel:
                 return False
             case [AssistantMessage(text=said)] if _asks(said) and not _stands_alone(text):
                 return False
-        request = self.assistant.find_request(text, prompt.mode)
+        request = self._find_follow_up(prompt) or self.assistant.find_request(text, prompt.mode)
         # A session may have fewer tools than the assistant has sentences for.
         offered = {tool["function"]["name"] for tool in prompt.tools}
         return request is not None and all(call.tool_id in offered for call in request.calls)
+
+    def _find_follow_up(self, prompt: Prompt) -> Run | None:
+        """Returns the calls that the text asks for after a request which the assistant has answered itself."""
+        found = self.assistant.find_follow_up(prompt.messages, prompt.mode)
+        if found is None:
+            return None
+        request, referred = found
+        return request if all(call.extra == MARK for call in referred) else None
 
 
 def _asks(said: str) -> bool:

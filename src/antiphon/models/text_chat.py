@@ -19,6 +19,7 @@ from antiphon.models.base import (
     TokensUsed,
 )
 from antiphon.models.bounded import TurnTimer
+from antiphon.models.expectation import Expectation
 from antiphon.models.live import (
     GenerationComplete,
     LiveContext,
@@ -74,6 +75,8 @@ class _Answer:
     has_results: asyncio.Event = field(default_factory=asyncio.Event)
     is_local: bool = True
     """Whether all messages so far were the offline assistant's, in place of the model."""
+    expects: Expectation = Expectation.NOTHING
+    """What the last message asks the user for."""
     task: "asyncio.Task[None] | None" = None
 
     def add(self, said: str) -> None:
@@ -175,7 +178,7 @@ class TextChat:
             message = f"{self._name} failed unexpectedly. Please try again."
             end = TurnFailed(turn, message, kind=FailureKind.UNEXPECTED)
         else:
-            end = GenerationComplete(turn, is_local=answer.is_local)
+            end = GenerationComplete(turn, is_local=answer.is_local, expects=answer.expects)
         self._tell(answer, end)
         if self._answer is answer:
             self._answer = None
@@ -222,8 +225,9 @@ class TextChat:
                         calls.append(call)
                     case TokensUsed(input_tokens=input_tokens, output_tokens=output_tokens):
                         self._tell(answer, Usage(turn, input_tokens, output_tokens))
-                    case MessageComplete(is_local=is_local):
+                    case MessageComplete(is_local=is_local, expects=expects):
                         answer.is_local = answer.is_local and is_local
+                        answer.expects = expects
         return "".join(pieces), number(calls)
 
     async def _wait_for_results(self, answer: _Answer, calls: list[ToolCall]) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from antiphon.protocol import limits
+from antiphon.sound_format import MAX_VOICE_SPEED, MAX_VOLUME, MIN_VOICE_SPEED
 
 Turn = Annotated[int, Meta(ge=0, le=limits.MAX_NUMBER)]
 PlayedMs = Annotated[float, Meta(ge=0, le=limits.MAX_PLAYED_MS)]
@@ -28,6 +29,13 @@ class Role(StrEnum):
 class AudioForm(StrEnum):
     JSON = "json"
     BINARY = "binary"
+
+
+class Feature(StrEnum):
+    """What a client may say in `hello` that it can do."""
+
+    HOLD = "hold"
+    """It follows `hold` and `resume`. For other clients, whatever sounds like speech interrupts the answer."""
 
 
 class ClientMessage(Struct, frozen=True, tag_field="type", omit_defaults=True):
@@ -58,6 +66,8 @@ class Hello(ClientMessage, frozen=True, tag="hello", kw_only=True):
     """How the server sends speech: "json" as `audio` messages, "binary" as binary frames."""
     initial_messages: Annotated[tuple[InitialMessage, ...], Meta(max_length=limits.MAX_INITIAL_MESSAGES)] = ()
     """Earlier turns as context for a new conversation, oldest first."""
+    features: Annotated[tuple[Name, ...], Meta(max_length=limits.MAX_FEATURES)] = ()
+    """What the client can do beyond the basic messages: "hold" if it follows `hold` and `resume`."""
     client: Annotated[str, Meta(max_length=limits.MAX_CLIENT)] | None = None
     """The client's name and version, for the log."""
 
@@ -87,9 +97,9 @@ class Settings(ClientMessage, frozen=True, tag="settings", kw_only=True):
     """Changes the given settings. If one of them is invalid, none is changed."""
 
     theme: Name | None = None
-    voice_speed: Annotated[int, Meta(ge=limits.MIN_VOICE_SPEED, le=limits.MAX_VOICE_SPEED)] | None = None
+    voice_speed: Annotated[int, Meta(ge=MIN_VOICE_SPEED, le=MAX_VOICE_SPEED)] | None = None
     """The speed of speech, in percent of the normal speed."""
-    volume: Annotated[int, Meta(ge=0, le=limits.MAX_VOLUME)] | None = None
+    volume: Annotated[int, Meta(ge=0, le=MAX_VOLUME)] | None = None
     """The volume in percent. The client applies it; the server only stores it."""
     voice: Name | None = None
     """An id from `GET /api/voices`."""

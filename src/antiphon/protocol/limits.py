@@ -23,13 +23,10 @@ MAX_INITIAL_MESSAGES: Final = 100
 MAX_NAME: Final = 64
 """Characters of the name of a theme or a voice."""
 MAX_CLIENT: Final = 128
+MAX_FEATURES: Final = 16
 MAX_ID: Final = 128
 MAX_SECRET: Final = 512
 """Characters of a token or a handle."""
-
-MIN_VOICE_SPEED: Final = 50
-MAX_VOICE_SPEED: Final = 200
-MAX_VOLUME: Final = 100
 
 MAX_NUMBER: Final = 2**32 - 1
 """The highest number of a message, a turn or a piece of audio: they have 32 bits in binary frames."""

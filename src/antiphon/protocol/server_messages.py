@@ -98,11 +98,22 @@ class Queued(ServerMessage, frozen=True, tag="queued"):
     messages: tuple[QueuedText, ...]
 
 
+class Citation(Struct, frozen=True):
+    """A source of an answer."""
+
+    id: str
+    """The id of a record of the knowledge base, which `GET /api/kb/{id}` returns; or another name of the source."""
+    title: str
+    url: str | None = None
+
+
 class Response(ServerMessage, frozen=True, tag="response"):
     """The whole answer. It comes after its chunks and replaces them. Audio may come before it."""
 
     text: str
     turn: int | None = None
+    citations: tuple[Citation, ...] = ()
+    """The sources that the tools of this turn have returned, in their order."""
 
 
 class Audio(ServerMessage, frozen=True, tag="audio"):
@@ -118,6 +129,19 @@ class Audio(ServerMessage, frozen=True, tag="audio"):
     """Whether this is the last audio of the turn."""
 
 
+class Hold(ServerMessage, frozen=True, tag="hold"):
+    """Stop playing at once, and keep the rest: somebody may speak. `resume` or the state `interrupted` follows."""
+
+    turn: int
+    """The answer to hold. Only clients whose `hello` has the feature "hold" are told."""
+
+
+class Resume(ServerMessage, frozen=True, tag="resume"):
+    """It was a noise, or an "okay": go on playing where the answer was held."""
+
+    turn: int
+
+
 class ToolCall(ServerMessage, frozen=True, tag="tool_call"):
     """A tool is about to run."""
 
@@ -126,6 +150,8 @@ class ToolCall(ServerMessage, frozen=True, tag="tool_call"):
     """The arguments as the model gave them: an object, unless the model made a mistake."""
     id: str | None = None
     """The `tool_result` has the same id."""
+    title: str | None = None
+    """The tool's name for people, such as "Add to a list". Null if there is no such tool."""
 
 
 class ToolResult(ServerMessage, frozen=True, tag="tool_result"):
@@ -237,6 +263,8 @@ class ConfirmationRequest(ServerMessage, frozen=True, tag="confirmation_request"
     """Unix time in milliseconds."""
     id: str | None = None
     """The `id` of the `tool_call` that waits for the answer. The `tool_result` of an approved call has the same id."""
+    title: str | None = None
+    """The tool's name for people."""
 
 
 class ConfirmationResolved(ServerMessage, frozen=True, tag="confirmation_resolved"):
@@ -301,6 +329,8 @@ class HistoryCall(Struct, frozen=True):
     """As in `tool_result`, shortened in the same way. Null: unknown."""
     ok: bool | None = None
     """Null: the outcome is unknown."""
+    title: str | None = None
+    """As in `tool_call`."""
 
 
 class HistoryTurn(Struct, frozen=True):
@@ -323,13 +353,24 @@ class History(ServerMessage, frozen=True, tag="history"):
     turns: tuple[HistoryTurn, ...]
 
 
+class ReminderKind(StrEnum):
+    REMINDER = "reminder"
+    TIMER = "timer"
+    ALARM = "alarm"
+
+
 class Reminder(ServerMessage, frozen=True, tag="reminder"):
-    """A reminder is due."""
+    """A reminder, a timer or an alarm rings. In a call, the server also says it."""
 
     id: str
+    """It is different each time that a reminder rings."""
     message: str
+    """The text to show."""
     due: int
     """Unix time in milliseconds."""
+    kind: ReminderKind = ReminderKind.REMINDER
+    missed: bool = False
+    """Whether the time had passed for more than a minute, since no client of the user was connected."""
 
 
 class Image(ServerMessage, frozen=True, tag="image"):

@@ -14,6 +14,8 @@ Schema = Mapping[str, Any]
 UNIONS: Final = ("ClientMessage", "ServerMessage")
 MESSAGE: Final = "Message"
 """Every message's name ends in this, since "Error", "Image" and "Audio" are names of the browser."""
+NUMBERED: Final = "NumberedMessage"
+NUMBER: Final = "n"
 LIMITS: Final = ("MICROPHONE_HZ", "SPEECH_HZ", "MAX_TEXT", "MAX_PENDING_REQUEST", "MAX_INITIAL_MESSAGES")
 """The limits that a client needs to know."""
 
@@ -34,6 +36,7 @@ def source() -> str:
         *(f"  {c.code}: {{ reason: {json.dumps(c.reason)}, comeBack: {json.dumps(c.come_back)} }}," for c in CLOSES),
         "};\n",
         f"export type ErrorCode = {codes};\n",
+        _declare_numbered(definitions["StateChanged"]),
         *(_declare(definition, names[name], names) for name, definition in definitions.items() if name not in UNIONS),
         *(_union(name, definitions, names) for name in UNIONS),
         "/** Clients ignore all other types. */",
@@ -51,11 +54,20 @@ def _declare(definition: Schema, name: str, names: Mapping[str, str]) -> str:
     comment = _comment(definition, "")
     if "enum" in definition:
         return f"{comment}export type {name} = {_type(definition, names)};\n"
-    return "\n".join([f"{comment}export interface {name} {{", *_fields(definition, names), "}\n"])
+    head = f"{name} extends {NUMBERED}" if NUMBER in definition["properties"] else name
+    return "\n".join([f"{comment}export interface {head} {{", *_fields(definition, names), "}\n"])
+
+
+def _declare_numbered(message: Schema) -> str:
+    """Declares what all messages of the server have."""
+    field = message["properties"][NUMBER]
+    return f"export interface {NUMBERED} {{\n{_comment(field, '  ')}  {NUMBER}: number;\n}}\n"
 
 
 def _fields(definition: Schema, names: Mapping[str, str]) -> Iterator[str]:
     for name, field in definition["properties"].items():
+        if name == NUMBER:
+            continue
         mark = "" if name in definition["required"] else "?"
         yield f"{_comment(field, '  ')}  {name}{mark}: {_type(field, names)};"
 

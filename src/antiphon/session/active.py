@@ -31,6 +31,18 @@ class ActiveSession:
     token_id: str | None = None
     """The access token that the client has used; the session ends when it expires. None if none was required."""
 
+    is_of_request: bool = False
+    """Whether the client leaves with the answer to its one request."""
+    speaks_only: bool = False
+    """Whether the client is one of another protocol, which has no message for what rings."""
+
+    @property
+    def takes_reminders(self) -> bool:
+        """Whether the client can be told that a reminder rings: by a message, or at least by speech."""
+        if self.is_of_request or self.runner.application.holds_answers:
+            return False
+        return not self.speaks_only or self.runner.state.mode is Mode.VOICE
+
     @property
     def id(self) -> str:
         return self.runner.tools.id

@@ -27,7 +27,7 @@ async def carry_out(runner: "Runner", message: c.ClientMessage) -> None:
                 await runner.step(message)
         case c.Settings():
             runner.outbox.send(runner.preferences.change(message))
-            runner.models.set_voice(runner.preferences.voice, runner.preferences.speed)
+            note_voice(runner)
             await runner.save()
         case c.ClearConversation():
             await _clear(runner, message)
@@ -50,6 +50,21 @@ async def carry_out(runner: "Runner", message: c.ClientMessage) -> None:
             runner.open_microphone()
         case _:
             await runner.step(message)
+
+
+def note_voice(runner: "Runner") -> None:
+    """Has models and tools know the voice, its speed and the volume."""
+    preferences, state = runner.preferences, runner.tools.state
+    runner.models.set_voice(preferences.voice, preferences.speed)
+    state.voice_speed, state.volume = preferences.voice_speed, preferences.volume
+
+
+async def take_settings(runner: "Runner") -> None:
+    """Applies the settings that a tool has changed, before its result is spoken."""
+    state = runner.tools.state
+    if state.has_new_settings:
+        state.has_new_settings = False
+        await carry_out(runner, c.Settings(voice_speed=state.voice_speed, volume=state.volume))
 
 
 async def _start_voice(runner: "Runner", pending_request: str) -> None:

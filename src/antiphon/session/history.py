@@ -1,6 +1,6 @@
 """A conversation as a client shows it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from antiphon.protocol.client_messages import Role
 from antiphon.protocol.server_messages import HistoryCall, HistoryTurn
-from antiphon.transcript import AssistantMessage, Entry, ToolMessage, UserMessage
+from antiphon.tools.tool import Tool
+from antiphon.transcript import AssistantMessage, CallMade, Entry, ToolMessage, UserMessage
 
 MAX_VALUE_BYTES: Final = 2_000
 """How much of a call's arguments, and of its result, a history holds, as JSON. What is longer is cut."""
@@ -16,8 +17,8 @@ MAX_CALLS: Final = 200
 """How many calls a history holds at most: the newest."""
 
 
-def history_of(entries: Iterable[Entry]) -> tuple[HistoryTurn, ...]:
-    """Who said what and when, and what the assistant called before it said it."""
+def history_of(entries: Iterable[Entry], tools: Mapping[str, Tool]) -> tuple[HistoryTurn, ...]:
+    """Who said what and when, and what the assistant called before it said it, by the titles of the tools."""
     entries = list(entries)
     turns: list[HistoryTurn] = []
     calls: list[HistoryCall] = []
@@ -39,12 +40,18 @@ def history_of(entries: Iterable[Entry]) -> tuple[HistoryTurn, ...]:
             case AssistantMessage(text=text, calls=called):
                 if text:
                     answer(text, entry)
-                calls += [HistoryCall(call.id, call.name, _shorten(call.args)) for call in called if call.id in shown]
+                calls += [_begin_call(call, tools) for call in called if call.id in shown]
             case ToolMessage(call_id=id, content=content, ok=ok):
                 calls[:] = [replace(c, result=_shorten(content), ok=ok) if c.id == id else c for c in calls]
     if entries:
         answer("", entries[-1])
     return tuple(turns)
+
+
+def _begin_call(call: CallMade, tools: Mapping[str, Tool]) -> HistoryCall:
+    """Returns the call without its result. A tool may be gone by now."""
+    tool = tools.get(call.name)
+    return HistoryCall(call.id, call.name, _shorten(call.args), title=None if tool is None else tool.spec.shown_title)
 
 
 def _shorten(value: Any) -> Any:

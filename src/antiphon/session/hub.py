@@ -102,7 +102,7 @@ class Hub:
         active = self._make(record, handle, Outbox(), stored=False, authenticated=authenticated)
         self._start(active)
         outbox = active.runner.outbox
-        outbox.attach(link, hello.audio)
+        outbox.attach(link, hello.audio, hello.features)
         outbox.send(s.StateChanged(s.State.IDLE))
         if hello.resume is not None:
             outbox.send(s.Error(RESUME_REJECTED, "resume_rejected"))
@@ -127,6 +127,7 @@ class Hub:
             return None
         stored = record.lease_token > FIRST_LEASE
         active = self._make(record, "", Outbox(keeps=False), stored=stored, authenticated=authenticated)
+        active.is_of_request = True
         self._start(active)
         active.runner.outbox.attach(link, c.AudioForm.JSON)
         try:
@@ -151,6 +152,11 @@ class Hub:
         self._drop(active)
         if active.task is not None:
             await asyncio.wait([active.task])
+
+    def connected(self, user: str | None = None) -> list[ActiveSession]:
+        """Lists the sessions that have a client now, of one user or of all."""
+        wanted = [each for each in self.sessions.values() if user is None or each.user == user]
+        return [each for each in wanted if each.runner.outbox.link is not None]
 
     def is_busy(self, conversation_id: str) -> bool:
         """Whether a session of this process is making an answer in this conversation."""
@@ -273,7 +279,7 @@ class Hub:
         outbox = active.runner.outbox
         await outbox.is_released()
         # No awaiting from here on: nothing is sent in between, and a socket that closes finds its session.
-        before, said_before = outbox.attach(link, hello.audio), outbox.last_n
+        before, said_before = outbox.attach(link, hello.audio, hello.features), outbox.last_n
         if before is not None:
             before.close(TAKEN_OVER)
         active.introduce(resumed=True)

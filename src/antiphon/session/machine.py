@@ -12,10 +12,12 @@ import msgspec
 from antiphon.models.live import (
     Closed,
     GenerationComplete,
+    Held,
     InputTranscript,
     Interrupted,
     OutputAudio,
     OutputText,
+    Resumed,
     ToolCalls,
     ToolCancelled,
     TurnComplete,
@@ -66,7 +68,10 @@ Step = tuple[SessionState, Sequence[Effect]]
 TOO_MANY_QUEUED: Final = "Too many messages are waiting already. Send this one again when I have answered."
 MODEL_FAILED: Final = "model_failed"
 
-OF_AN_ANSWER: Final = (OutputText, OutputAudio, ToolCalls, Interrupted, GenerationComplete, TurnComplete, TurnFailed)
+OF_AN_ANSWER: Final = (
+    *(OutputText, OutputAudio, ToolCalls, Interrupted, Held, Resumed),
+    *(GenerationComplete, TurnComplete, TurnFailed),
+)
 
 
 def step(state: SessionState, event: Event, now_ms: int) -> Step:
@@ -187,6 +192,13 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
             return _drop(state, Phase.LISTENING)
         case Phase.SPEAKING, Interrupted():
             return _rest_after_interrupt(state, None, now_ms)
+        case ((Phase.PROCESSING | Phase.SPEAKING), Held()) if turn and turn.pieces and turn.held_since_ms is None:
+            return state.with_turn(turn.hold(now_ms)), [Send(s.Hold(turn.number))]
+        case _, Resumed() if turn and turn.held_since_ms is not None:
+            return _resume(state, turn, now_ms)
+        case _, (Held() | Resumed()):
+            # The client plays nothing, or goes on already.
+            return state, []
         case ((Phase.PROCESSING | Phase.SPEAKING), GenerationComplete()) if turn and not turn.complete:
             return _complete(state, turn)
         case Phase.PROCESSING, TurnComplete():
@@ -343,11 +355,19 @@ def _after(piece: OutputAudio, heard: int, words: int) -> OutputAudio:
     return msgspec.structs.replace(piece, pcm=piece.pcm[at:], text=" ".join(piece.text.split()[heard:]))
 
 
+def _resume(state: SessionState, turn: Turn, now_ms: int) -> Step:
+    """The client goes on playing the answer that it has held."""
+    speaking = turn.resume(now_ms)
+    timer = [SetTimer(speaking.deadline_ms)] if turn.complete else []
+    return state.with_turn(speaking), [Send(s.Resume(turn.number)), *timer]
+
+
 def _go_on_speaking(state: SessionState, turn: Turn, missing_ms: int, now_ms: int) -> Step:
     """Nobody has listened for a while. What the client has, it may have played; the rest takes its time from now on."""
     since_ms = max(turn.speaking_since_ms, now_ms - (turn.audio_ms - missing_ms))
-    speaking = replace(turn, speaking_since_ms=since_ms)
-    return state.with_turn(speaking), [SetTimer(speaking.deadline_ms)] if turn.complete else []
+    speaking = replace(turn, speaking_since_ms=since_ms, held_since_ms=None)
+    effects: list[Effect] = [Send(s.Resume(turn.number))] if turn.held_since_ms is not None else []
+    return state.with_turn(speaking), [*effects, SetTimer(speaking.deadline_ms)] if turn.complete else effects
 
 
 def _complete(state: SessionState, turn: Turn) -> Step:
@@ -415,7 +435,7 @@ def _interrupt(state: SessionState, played_ms: float | None, now_ms: int) -> Ste
     turn = state.turn
     effects: list[Effect] = []
     if turn is not None:
-        elapsed_ms = min(now_ms - turn.speaking_since_ms, turn.audio_ms)
+        elapsed_ms = min(turn.elapsed_ms(now_ms), turn.audio_ms)
         heard = turn.heard(int(played_ms) if played_ms is not None else max(turn.played_ms, elapsed_ms))
         effects += [StoreAnswer(turn.id, turn.number, heard), InterruptModel(turn.id, heard)]
     return state.end_turn(), [*effects, _tell(Phase.INTERRUPTED), EndTurn(state.turns)]

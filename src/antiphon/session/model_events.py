@@ -51,6 +51,10 @@ async def take(runner: "Runner", item: FromModel) -> None:
             await runner.voice.end("blocked")
         case live.InputTranscript(is_final=False) if not runner.preferences.captions:
             pass
+        case live.Held(turn=turn, is_certain=True) if not runner.outbox.holds:
+            await runner.step(live.Interrupted(turn))
+        case live.Held() if not runner.outbox.holds:
+            pass
         case live.Usage() | live.SpeechStarted():
             runner.observe(event)
         case live.ResumptionUpdate() | live.GoAway():

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import merge
@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from antiphon.protocol import codec
-from antiphon.protocol.client_messages import AudioForm
+from antiphon.protocol.client_messages import AudioForm, Feature
 from antiphon.protocol.closing import Close
 from antiphon.protocol.limits import SPEECH_HZ, speech_ms
 from antiphon.protocol.server_messages import Audio, History, Queued, QueuedText, ServerMessage
@@ -146,6 +146,8 @@ class Outbox:
         """A client that has not seen this message is given the history."""
         self._link: Link | None = None
         self._form = AudioForm.JSON
+        self.holds = False
+        """Whether the client follows `hold` and `resume`."""
 
     @property
     def has_unsaved(self) -> bool:
@@ -273,9 +275,10 @@ class Outbox:
 
     # Clients that come and go.
 
-    def attach(self, link: Link, form: AudioForm) -> Link | None:
+    def attach(self, link: Link, form: AudioForm, features: Collection[str] = ()) -> Link | None:
         """Connects the client. Returns the link that was connected before, if any."""
         before, self._link, self._form = self._link, link, form
+        self.holds = Feature.HOLD in features
         return before
 
     def detach(self, link: Link) -> bool:

@@ -1,6 +1,6 @@
 """Stores what happens in a session together with what the client is told of it, and only then tells it."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from msgspec.structs import asdict
@@ -14,9 +14,17 @@ from antiphon.session.resume_state import Preferences, ResumeState
 from antiphon.session.state import RESTING, Phase, SessionState
 from antiphon.session.stored_session import StoredSession
 from antiphon.session.transcript_writer import TranscriptWriter
-from antiphon.storage.sessions import SentMessages
+from antiphon.storage.sessions import Fence, SentMessages
+from antiphon.tools.result import Citation
 from antiphon.tools.session import ToolSession
 from antiphon.tools.spec import Mode
+
+StoreDelivery = Callable[[Fence, SentMessages], Awaitable[bool]]
+"""Stores messages of a session and what belongs to them in one transaction; False if nothing was stored."""
+
+
+class _NotStored(Exception):
+    """The messages are not wanted."""
 
 
 class Recorder:
@@ -51,11 +59,12 @@ class Recorder:
         async with self._telling(message) as sent:
             return await self._writer.store_user(user.turn, user.text, spoken=user.spoken, sent=sent)
 
-    async def store_answer(self, answer: fx.StoreAnswer, shown: str) -> None:
+    async def store_answer(self, answer: fx.StoreAnswer, shown: str, citations: Sequence[Citation] = ()) -> None:
         """`shown` is what the client is to see of the answer's text; without any, it gets no `response`."""
         whole: list[s.ServerMessage] = []
+        cited = tuple(s.Citation(each.id, each.title, each.url) for each in citations)
         if answer.is_whole:
-            whole = [s.Response(shown, turn=answer.number)] if shown else []
+            whole = [s.Response(shown, answer.number, cited)] if shown else []
             whole.append(s.GenerationComplete(answer.number))
         spoken = self._state().mode is Mode.VOICE
         async with self._telling(*whole) as sent:
@@ -65,6 +74,19 @@ class Recorder:
         """Sends a message once it is stored."""
         async with self._telling(message) as sent:
             await self._stored.tell(sent)
+
+    async def deliver(self, messages: Sequence[s.ServerMessage], store: StoreDelivery) -> bool:
+        """Sends messages once `store` has stored them, with whatever belongs to them. False if it did not."""
+        if not self._stored.is_stored:
+            self.describe()
+            await self._writer.begin_session()
+        try:
+            async with self._telling(*messages) as sent:
+                if not await store(self._stored.fence, sent):
+                    raise _NotStored
+        except _NotStored:
+            return False
+        return True
 
     async def save(self) -> None:
         """Stores what another process needs to go on: with the turn that is under way, if there is one, or with the

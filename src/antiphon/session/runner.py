@@ -18,10 +18,11 @@ from antiphon.protocol.errors import ErrorCode
 from antiphon.session import client_application, model_events
 from antiphon.session import effects as fx
 from antiphon.session import events as e
+from antiphon.session.announcements import PASSED_ON, Announcements
 from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.calls import CallLog
 from antiphon.session.client_application import ClientApplication
-from antiphon.session.commands import carry_out
+from antiphon.session.commands import carry_out, note_voice, take_settings
 from antiphon.session.history import history_of
 from antiphon.session.machine import step
 from antiphon.session.messaging import ClientMessages
@@ -113,6 +114,7 @@ class Runner:
         )
         self.save = self._recorder.save
         self.save_messages = self._recorder.save_messages
+        self.deliver = self._recorder.deliver
         self.tool_runner = ToolRunner(executor, tools, outbox, self._client, self.post)
         context = SessionContext(
             planner=models.planner,
@@ -159,6 +161,14 @@ class Runner:
             on_sent=lambda: self.post(self.save_messages),
         )
         self.filler = Filler(synthesize, lambda: self.preferences, self.post_event)
+        self.announcements = Announcements(
+            voice=self.voice,
+            writer=self.writer,
+            state=lambda: self.state,
+            say=self._announce,
+            follow_up=lambda: self.post(self.follow_up),
+            clock=clock,
+        )
         self._stopwatch = Stopwatch()
         self._mailbox: asyncio.Queue[MailboxItem] = asyncio.Queue()
         self._events: deque[e.Event] = deque()
@@ -195,8 +205,8 @@ class Runner:
 
     @property
     def citations(self) -> Sequence[Citation]:
-        """The sources of the last turn's tool results."""
-        return self.tool_runner.citations
+        """The sources of the tool results of the turn under way, or of the last one."""
+        return self.tool_runner.citations()
 
     @property
     def approved(self) -> Mapping[str, Any]:
@@ -210,7 +220,7 @@ class Runner:
     def begin_from(self, state: SessionState, preferences: Preferences) -> None:
         """Goes on where another process has left. To be called before the session runs."""
         self.state, self.preferences = state, preferences
-        self.models.set_voice(preferences.voice, preferences.speed)
+        note_voice(self)
         if state.phase in BUSY:
             self._at_rest.clear()
 
@@ -309,7 +319,8 @@ class Runner:
 
     def tell_history(self) -> None:
         """What was said in this conversation, and what waits to be answered."""
-        self.outbox.send_history(s.History(self.conversation_id, history_of(self.writer.transcript)))
+        turns = history_of(self.writer.transcript, self.tools.snapshot.tools)
+        self.outbox.send_history(s.History(self.conversation_id, turns))
         if self.state.queued or self.state.queue:
             self.outbox.send(s.Queued(self.state.queue), once=True)
 
@@ -364,6 +375,8 @@ class Runner:
                 await self._store_user(effect)
             case fx.AnswerSpeech(turn=turn, text=text):
                 await self._answer_speech(turn, text)
+            case fx.Respond(turn=turn) if self.announcements.has_passed_on(turn):
+                self._say(turn, PASSED_ON)
             case fx.Respond(turn=turn, text=text, ran=ran):
                 await self.outcomes.respond(turn, text, ran)
             case fx.SayAgain(turn=turn, text=text):
@@ -374,7 +387,8 @@ class Runner:
                     self.models.connection.end_audio(turn)
             case fx.StoreAnswer(text=text):
                 is_shown = not self.tools.state.suppress_transcript
-                await self._recorder.store_answer(effect, text if is_shown else self._shown)
+                await self._recorder.store_answer(effect, text if is_shown else self._shown, self.citations)
+                self.announcements.note_answer(effect.turn, text)
                 self._note_move()
                 await self._repeater.ask_model()
             case fx.RunTools(turn=turn, calls=calls):
@@ -408,18 +422,24 @@ class Runner:
         self._recorder.begin_turn()
         if begin.continues is None:
             await self.outcomes.note_late()
-            self.tool_runner.begin_turn(begin.turn)
+            self._begin_tool_turn(begin.turn)
         else:
             self.tool_runner.note_turn(begin.turn)
         self.writer.begin_turn(begin.turn, spoken=begin.spoken, continues=begin.continues)
         self._stopwatch.ask(self._clock.now_ms())
         self._shown = ""
 
+    def _begin_tool_turn(self, turn: str) -> None:
+        if self.tool_runner.begin_turn(turn):
+            self.has_new_context = True
+            self.introduce()
+
     async def _store_user(self, user: fx.StoreUser) -> None:
         if user.timings is not None:
             self._stopwatch.note(user.timings)
         self.is_behind |= await self._recorder.store_user(user)
         self._note_move()
+        self.announcements.hear(user.turn, user.text)
 
     async def _answer_speech(self, turn: str, text: str) -> None:
         connection = self.models.connection
@@ -428,6 +448,8 @@ class Runner:
                 # The turn is over for now. What the user says next is another one.
                 connection.interrupt(turn, "")
                 await self.step(live.TurnComplete(turn))
+            elif self.announcements.has_passed_on(turn):
+                self._say(turn, PASSED_ON)
             else:
                 await self.outcomes.respond(turn, text, ())
         else:
@@ -449,6 +471,11 @@ class Runner:
             self.models.connect(self.state.mode).respond(turn, text, ran)
         except ModelError as error:
             self.post_event(live.TurnFailed.because_of(error, turn))
+
+    def _announce(self, turn: str, text: str) -> None:
+        # It is a turn for the tools, too: a yes after it does not approve what was asked before it.
+        self._begin_tool_turn(turn)
+        self._say(turn, text)
 
     def _say(self, turn: str, text: str) -> None:
         try:
@@ -490,6 +517,7 @@ class Runner:
         self.voice.reopen()
 
     async def _tools_done(self, turn: str, answers: list[ToolAnswer]) -> None:
+        await take_settings(self)
         storing = self.writer.store_runs(turn, answers, self.outbox)
         connection = self.models.connection
         if self.tools.state.ending is After.IMMEDIATE and self.state.mode is Mode.VOICE:
@@ -509,6 +537,7 @@ class Runner:
         if metrics is not None:
             self.outbox.send(metrics)
         self._client.tell_farewell()
+        self.announcements.note_end()
         self._repeater.stop()
         if self.state.is_settled:
             self.outbox.drop_speech()
@@ -533,6 +562,8 @@ class Runner:
         self.outcomes.watch_left()
         await self.outcomes.tell()
         if self.state.phase in RESTING:
+            await self.announcements.say_next()
+        if self.state.phase in RESTING:
             await self.step(e.QueueReady())
         if self.is_answer_wanted:
             await client_application.respond(self)
@@ -551,6 +582,7 @@ class Runner:
         if self._timer is not None:
             self._timer.cancel()
         self.voice.cancel_start()
+        self.announcements.stop()
         self._repeater.stop()
         self.models.close()
         await self.filler.stop()

@@ -81,6 +81,8 @@ class Turn:
     """Words of this answer that the client has heard from an earlier process, and need not hear again."""
     next_seq: int = 0
     """The number of the next piece of audio."""
+    held_since_ms: int | None = None
+    """When the client was told to hold the answer, if it holds it now."""
     is_repeated: bool = False
     """Whether only its audio is being made again. Its text is stored, and the client has it."""
 
@@ -88,12 +90,24 @@ class Turn:
     def audio_ms(self) -> int:
         return sum(piece.ms for piece in self.pieces)
 
+    def elapsed_ms(self, now_ms: int) -> int:
+        """How long the client has been playing, if it plays without a gap."""
+        return (now_ms if self.held_since_ms is None else self.held_since_ms) - self.speaking_since_ms
+
+    def hold(self, now_ms: int) -> Self:
+        return replace(self, held_since_ms=now_ms)
+
+    def resume(self, now_ms: int) -> Self:
+        """Goes on playing. The time while it was held does not count."""
+        held_ms = 0 if self.held_since_ms is None else now_ms - self.held_since_ms
+        return replace(self, held_since_ms=None, speaking_since_ms=self.speaking_since_ms + held_ms)
+
     def playing_since_ms(self, now_ms: int) -> int:
         """When the client has begun to play, if it plays without a pause until now. Audio that comes long after all the
         rest was played, as after a slow tool, is played from now on."""
         if not self.pieces:
             return now_ms
-        silent_ms = now_ms - self.speaking_since_ms - self.audio_ms
+        silent_ms = self.elapsed_ms(now_ms) - self.audio_ms
         return self.speaking_since_ms + (silent_ms if silent_ms > MIN_GAP_MS else 0)
 
     @property
@@ -102,7 +116,7 @@ class Turn:
         return self.speaking_since_ms + self.audio_ms + WATCHDOG_MS
 
     def was_played(self, now_ms: int) -> bool:
-        return self.complete and now_ms - self.speaking_since_ms >= self.audio_ms - PLAYBACK_TOLERANCE_MS
+        return self.complete and self.elapsed_ms(now_ms) >= self.audio_ms - PLAYBACK_TOLERANCE_MS
 
     def first(self, ms: int) -> tuple[Piece, ...]:
         """Returns the pieces that were played completely after this time."""

@@ -71,8 +71,8 @@ class ToolRunner:
         self.charge: QuotaCharge = lambda: 0.0
         self.goodbye: tuple[str, str | None] = ("user_request", None)
         """Why a tool has ended the call, and its last words."""
-        self.citations: list[Citation] = []
-        """Of the results of one turn."""
+        self._cited: list[Citation] = []
+        """The sources of the results of one turn."""
         self._cited_turn = 0
         self.approved: dict[str, Any] = {}
         """The arguments of the calls that were approved, by the ids under which they are shown."""
@@ -82,10 +82,15 @@ class ToolRunner:
         self._turns: dict[str, int] = {}
         """The numbers that the newest turns have for the gate, by their ids."""
 
-    def begin_turn(self, turn: str) -> None:
-        """A turn of the user begins: what is called from now on belongs to it."""
-        self._executor.begin_turn(self._session)
+    def citations(self) -> Sequence[Citation]:
+        """Returns the sources of the results of the turn under way, or of the last one."""
+        return self._cited if self._cited_turn == self._session.turn else ()
+
+    def begin_turn(self, turn: str) -> bool:
+        """A turn of the user begins: what is called from now on belongs to it. Returns whether the tools changed."""
+        has_new_tools = self._executor.begin_turn(self._session)
         self.note_turn(turn)
+        return has_new_tools
 
     def note_turn(self, turn: str) -> None:
         """The turn has the gate's number of the turn under way."""
@@ -253,7 +258,8 @@ class ToolRunner:
             sent.remove(known)
             return known.id
         shown_id = tool_call.shown_id(call, self._session.turn)
-        self._outbox.send(ToolCall(call.name, call.args, shown_id))
+        tool = self._session.snapshot.tools.get(call.name)
+        self._outbox.send(ToolCall(call.name, call.args, shown_id, None if tool is None else tool.spec.shown_title))
         return shown_id
 
     async def _run(self, call: tool_call.ToolCall, shown_id: str) -> ToolAnswer:
@@ -289,8 +295,8 @@ class ToolRunner:
 
     def _cite(self, citations: Sequence[Citation]) -> None:
         if self._cited_turn != self._session.turn:
-            self._cited_turn, self.citations = self._session.turn, []
-        self.citations += (citation for citation in citations if citation not in self.citations)
+            self._cited_turn, self._cited = self._session.turn, []
+        self._cited += (citation for citation in citations if citation not in self._cited)
 
 
 async def _fail(error: BaseException) -> None:

@@ -49,6 +49,8 @@ class TranscriptWriter:
         self._clock = clock
         self._has_begun = False
         """Whether a turn has begun. What comes before the first turn is stored with it."""
+        self._lacks_conversation = False
+        """Whether the session was stored before its first turn, and so without a conversation."""
         self._is_behind = False
         """Whether another session has stored messages in this conversation that are not in the transcript."""
         self._has_moved = False
@@ -93,6 +95,7 @@ class TranscriptWriter:
         await self._read()
         self._has_begun = True
         state = self._session.state
+        self._lacks_conversation = not self.transcript.entries and state.settled_seq == 0
         since = [entry for entry in self.transcript if entry.seq > state.settled_seq]
         if not state.is_answering or not since:
             return None
@@ -229,7 +232,7 @@ class TranscriptWriter:
         if entry.seq:
             await self._amend(entry, sent)
             return
-        if not self._session.is_stored:
+        if not self._session.is_stored or self._lacks_conversation:
             await self._begin()
         entries = self._unstored()
         earlier = [each for each in entries if each.turn != entry.turn]
@@ -286,8 +289,15 @@ class TranscriptWriter:
         record = self._session.record
         if await self._stores.conversations.get(record.conversation_id, record.user) is None:
             await self._create(record.conversation_id, self._title())
-        self._session.settle(self.last_seq, is_answering=False)
-        await self._session.begin()
+        await self.begin_session()
+        self._lacks_conversation = False
+
+    async def begin_session(self) -> None:
+        """Stores the record of the session, if it is not stored yet. Its conversation is stored with the first turn."""
+        if not self._session.is_stored:
+            self._lacks_conversation = self.last_seq == 0
+            self._session.settle(self.last_seq, is_answering=False)
+            await self._session.begin()
 
     async def _create(self, conversation_id: str, title: str) -> None:
         now_ms = self._clock.now_ms()

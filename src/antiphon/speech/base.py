@@ -1,9 +1,9 @@
 """The interfaces of speech engines. One engine of each kind serves all sessions of a process."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 from unicodedata import category
 
 from msgspec import Struct
@@ -76,6 +76,15 @@ class Recognizer(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class NamePreferring(Protocol):
+    """A recogniser that can be biased."""
+
+    def prefer(self, phrases: Iterable[str]) -> None:
+        """Biases recognition towards these names, instead of earlier ones. It takes time: call it in a thread."""
+        ...
 
 
 class Synthesizer(Protocol):

@@ -1,6 +1,6 @@
 """Parses the names of speech engines in the settings.
 
-`moonshine`, `piper`, `none`, `wyoming:tcp://box:10300`, `openai:gpt-4o-transcribe`, `openai:http://box:8080/v1#whisper`.
+`moonshine`, `hibari`, `none`, `wyoming:tcp://box:10300`, `openai:gpt-4o-transcribe`, `openai:http://box:8080/v1#whisper`.
 """
 
 import re
@@ -30,7 +30,12 @@ class Local(StrEnum):
     """An engine in this process."""
 
     MOONSHINE = "moonshine"
+    HIBARI = "hibari"
     PIPER = "piper"
+    KOKORO = "kokoro"
+
+
+SPEAKERS: Final = (Local.HIBARI, Local.PIPER, Local.KOKORO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,7 @@ def needs_network(reference: Reference) -> bool:
 def parse_stt(text: str) -> Reference:
     """Parses speech.stt. Raises `SpeechReferenceError`."""
     with _naming("speech.stt"):
-        return _parse(text, Local.MOONSHINE, "recognises speech", f'"{WYOMING_FORM}", {OPENAI_FORMS}')
+        return _parse(text, (Local.MOONSHINE,), "recognises speech", f'"{WYOMING_FORM}", {OPENAI_FORMS}')
 
 
 def parse_tts(text: str) -> Reference | None:
@@ -96,7 +101,7 @@ def parse_tts(text: str) -> Reference | None:
     if text == NONE:
         return None
     with _naming("speech.tts"):
-        return _parse(text, Local.PIPER, "speaks", f'"{WYOMING_FORM}", {OPENAI_FORMS}, or "{NONE}"')
+        return _parse(text, SPEAKERS, "speaks", f'"{WYOMING_FORM}", {OPENAI_FORMS}, or "{NONE}"')
 
 
 def parse_uri(uri: str) -> WyomingServer:
@@ -125,15 +130,16 @@ def _naming(setting: str) -> Iterator[None]:
         raise SpeechReferenceError(f"{setting}: {error}") from error
 
 
-def _parse(text: str, local: Local, does: str, remote_forms: str) -> Reference:
-    if text == local:
-        return local
+def _parse(text: str, local: tuple[Local, ...], does: str, remote_forms: str) -> Reference:
+    if text in local:
+        return Local(text)
     name, _, rest = text.partition(":")
     if name == "wyoming" and rest:
         return parse_uri(rest if "://" in rest else _refuse_bare(rest))
     if name == "openai":
         return _parse_openai(text, rest)
-    raise SpeechReferenceError(f'there is no engine "{text}" that {does}. Write "{local}", {remote_forms}.')
+    local_forms = ", ".join(f'"{engine}"' for engine in local)
+    raise SpeechReferenceError(f'there is no engine "{text}" that {does}. Write {local_forms}, {remote_forms}.')
 
 
 def _refuse_bare(address: str) -> str:

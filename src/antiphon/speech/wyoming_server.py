@@ -43,6 +43,8 @@ CLOSE_TIMEOUT_S: Final = 1.0
 _SOUND_BYTES_PER_S: Final = MICROPHONE_HZ * 2
 _MAKERS: Final = {
     "moonshine": Attribution("Moonshine AI", "https://github.com/moonshine-ai/moonshine"),
+    "hibari": Attribution("Maureese Williams", "https://github.com/MMWilliams/hibari"),
+    "kokoro": Attribution("hexgrad", "https://github.com/hexgrad/kokoro"),
     "piper": Attribution("OHF-Voice", "https://github.com/OHF-Voice/piper1-gpl"),
 }
 _log = get_logger(__name__)

@@ -82,3 +82,7 @@ def test_side_events_are_shown_in_one_line(incoming: Incoming, told: str) -> Non
 
 def test_internal_events_are_not_shown() -> None:
     assert shown(s.Pong(1), s.StateChanged(s.State.LISTENING), s.EndVoiceSession("blocked", None)) == []
+
+
+def test_a_picture_is_shown_by_its_address() -> None:
+    assert shown(s.Image("/images/x.png", "a lighthouse")) == ["The picture is at /images/x.png on the server."]

@@ -96,7 +96,7 @@ def test_the_local_voice_behind_a_live_model_is_checked(
     # The voice is the live model's.
     findings = examine(MODEL__VOICE="gemini-live:gemini-3.8-live", SPEECH__VOICE="Puck")
     assert [finding.ok for finding in findings] == [True, True]
-    assert findings[1].text.startswith("voice: moonshine listens, piper as joe speaks")
+    assert findings[1].text.startswith("voice: moonshine listens, hibari as heart speaks")
 
 
 def test_every_voice_model_of_a_ladder_is_checked_once(examine: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,20 +114,20 @@ def test_every_voice_model_of_a_ladder_is_checked_once(examine: Examine, monkeyp
 def test_a_local_voice_that_a_ladder_names_must_be_complete(examine: Examine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "k")
     findings = examine(LADDER__VOICE__3="gemini-live:gemini-3.8-live", LADDER__VOICE__1="cascade")
-    assert [finding.ok for finding in findings] == [True] + [False] * 4
+    assert [finding.ok for finding in findings] == [True] + [False] * 3
 
 
 def test_a_voice_with_all_its_files_is_healthy(examine: Examine, tmp_path: Path) -> None:
     furnish(tmp_path)
     [finding] = examine()
     assert finding == Finding(
-        True, f"voice: moonshine listens, piper as joe speaks (model files: {tmp_path / 'models'})"
+        True, f"voice: moonshine listens, hibari as heart speaks (model files: {tmp_path / 'models'})"
     )
 
 
 def test_a_configured_voice_without_files_is_a_problem(examine: Examine) -> None:
     findings = examine(MODEL__VOICE="cascade")
-    assert [finding.ok for finding in findings] == [False] * 4
+    assert [finding.ok for finding in findings] == [False] * 3
     assert all("missing" in finding.text for finding in findings)
     assert all("antiphon models pull" in finding.text for finding in findings)
 
@@ -142,17 +142,36 @@ def test_a_truncated_file_is_a_problem(examine: Examine, tmp_path: Path) -> None
 
 def test_a_custom_voice_needs_its_folder(examine: Examine, tmp_path: Path) -> None:
     furnish(tmp_path)
-    [finding] = examine(SPEECH__VOICE="amy")
+    [finding] = examine(SPEECH__TTS="piper", SPEECH__VOICE="amy")
     assert not finding.ok
     assert '"amy"' in finding.text
     (tmp_path / "models" / "amy").mkdir()
     (tmp_path / "models" / "amy" / "amy.onnx").touch()
-    assert examine(SPEECH__VOICE="amy")[0].ok
+    assert examine(SPEECH__TTS="piper", SPEECH__VOICE="amy")[0].ok
+
+
+@pytest.mark.parametrize(
+    ("tts", "voice", "told"),
+    [
+        ("hibari", "amy", 'hibari has no voice "amy" on this machine. It has heart'),
+        ("kokoro", "amy", 'kokoro has no voice "amy" on this machine. It has af_alloy'),
+        ("kokoro", "af_sky", "the model kokoro is missing"),
+        ("piper", "joe", "Run `antiphon models pull joe`."),
+    ],
+)
+def test_what_an_engine_lacks_is_reported(examine: Examine, tmp_path: Path, tts: str, voice: str, told: str) -> None:
+    furnish(tmp_path)
+    assert any(told in finding.text for finding in examine(SPEECH__TTS=tts, SPEECH__VOICE=voice) if not finding.ok)
+
+
+def test_an_engine_without_a_configured_voice_speaks_with_its_own(examine: Examine, tmp_path: Path) -> None:
+    furnish(tmp_path)
+    [finding] = examine(SPEECH__TTS="piper")
+    assert "the model joe is missing" in finding.text
 
 
 def test_a_server_without_speech_output_needs_no_voice(examine: Examine, tmp_path: Path) -> None:
     furnish(tmp_path)
-    (tmp_path / "models" / "joe" / "en_US-joe-medium.onnx").unlink()
     [finding] = examine(SPEECH__TTS="none")
     assert finding.ok
     assert "nothing speaks" in finding.text

@@ -135,6 +135,19 @@ async def test_an_interruption_silences_the_loudspeaker() -> None:
         assert person.sent(c.PlaybackDone) == [c.PlaybackDone(2)]
 
 
+async def test_a_held_answer_waits_and_then_goes_on() -> None:
+    async with calling() as person:
+        await person.hear(*answer(3), s.GenerationComplete(turn=1), seconds=1)
+        await person.hear(s.Hold(1), seconds=1.5)
+        assert person.card.heard_s == pytest.approx(1, abs=0.2)
+        assert person.session.audio[-1][2] is False
+        await person.hear(s.Resume(1), seconds=1)
+        assert person.sent(c.PlaybackDone) == []
+        await asyncio.sleep(2)
+        assert person.card.heard_s == pytest.approx(3)
+        assert person.sent(c.PlaybackDone) == [c.PlaybackDone(1)]
+
+
 async def test_the_last_words_are_heard_before_the_call_ends() -> None:
     person = Person()
     person.session.come(*answer(2), s.EndVoiceSession("user_request", "Bye."))

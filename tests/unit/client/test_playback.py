@@ -2,7 +2,7 @@
 
 import pytest
 
-from antiphon.client.call import BYTES_PER_S, TAIL_BYTES, Playback
+from antiphon.client.call import BYTES_PER_S, MAX_HELD_BYTES, TAIL_BYTES, Playback
 
 SOUND = b"\x01\x02" * 1_000
 TENTH = BYTES_PER_S // 10
@@ -57,3 +57,30 @@ def test_cleared_audio_is_not_played(playback: Playback) -> None:
     assert not playback.is_playing
     assert playback.take(100) == bytes(100)
     assert playback.played_ms == pytest.approx(200 * 1000 / BYTES_PER_S)
+
+
+def test_held_audio_waits_and_goes_on_where_it_was(playback: Playback) -> None:
+    playback.add(1, SOUND)
+    first = playback.take(200)
+    playback.hold()
+    assert playback.take(TAIL_BYTES) == bytes(TAIL_BYTES)
+    assert not playback.is_playing
+    assert not playback.is_over
+    playback.resume()
+    assert first + playback.take(1_800) == SOUND
+    assert playback.played_ms == pytest.approx(2_000 * 1000 / BYTES_PER_S)
+
+
+def test_held_audio_goes_on_by_itself_after_a_while(playback: Playback) -> None:
+    playback.add(1, SOUND)
+    playback.hold()
+    playback.take(MAX_HELD_BYTES)
+    assert playback.take(2_000) == SOUND
+
+
+def test_what_was_held_can_be_dropped(playback: Playback) -> None:
+    playback.add(1, SOUND)
+    playback.hold()
+    playback.clear()
+    playback.add(2, SOUND)
+    assert playback.take(2_000) == SOUND

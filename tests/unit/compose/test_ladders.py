@@ -253,7 +253,7 @@ async def test_the_chosen_voice_is_that_of_the_best_model(read: Load, local: Loc
         assert voices.rungs[3].factory.profile.voices[0] == "Puck"
         assert "Puck" not in voices.rungs[2].factory.profile.voices
         assert next(iter(voices.best.voices)).id == "Puck"
-    assert local.opened[0].speech.voice == "joe"
+    assert local.opened[0].speech.voice == "heart"
 
 
 async def test_clients_do_not_see_the_address_of_a_model(read: Load, local: LocalVoice) -> None:

@@ -3,10 +3,11 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Literal
 
 import pytest
@@ -90,7 +91,6 @@ async def test_the_configured_voice_recognizes_and_speaks(settings: Settings) ->
 
 async def test_without_a_synthesizer_it_recognizes_speech_and_answers_in_text(settings: Settings) -> None:
     settings = replace(settings, speech=Speech(tts="none"))
-    take_away(settings, "joe")
     async with open_voice(settings, ScriptedModel([]), judge, ModelHealth()) as voice:
         profile = voice.factory.profile
         assert profile.hears
@@ -100,7 +100,7 @@ async def test_without_a_synthesizer_it_recognizes_speech_and_answers_in_text(se
 @pytest.mark.parametrize("model", MODELS)
 async def test_a_missing_model_is_reported_with_the_command_that_gets_it(settings: Settings, model: str) -> None:
     take_away(settings, model)
-    told = await reason(settings)
+    told = await reason(replace(settings, speech=Speech(tts="piper")) if model == "joe" else settings)
     assert "antiphon models pull" in told
     assert "\n" not in told
 
@@ -141,11 +141,12 @@ MISTAKES = [
     ('long_silence_ms = "long"', 'speech.long_silence_ms is "long"; it must be a number of milliseconds'),
     ("short_silence_ms = 1200", "speech.short_silence_ms is 1200; it must be at most speech."),
     ("long_silence_ms = 100", "speech.long_silence_ms is 100; it must be at least speech."),
-    ("middle_silence_ms = 200", "speech.middle_silence_ms is 200; it must be at least speech.short_silence_ms, which"),
+    ("middle_silence_ms = 120", "speech.middle_silence_ms is 120; it must be at least speech.short_silence_ms, which"),
+    ("unfinished_silence_ms = 500", "speech.unfinished_silence_ms is 500; it must be at least speech.long_silence_ms,"),
     ("middle_silence_ms = 950", "speech.middle_silence_ms is 950; it must be at most speech.long_silence_ms, which"),
     ('stt = "whisper"', 'speech.stt is "whisper"; it must be "moonshine", "wyoming:tcp://HOST:PORT", '),
-    ('tts = "espeak"', 'speech.tts is "espeak"; it must be "piper", "wyoming:tcp://HOST:PORT", '),
-    ("tts = true", 'speech.tts is true; it must be "piper", '),
+    ('tts = "espeak"', 'speech.tts is "espeak"; it must be "hibari", "piper", "kokoro", "wyoming:tcp://HOST:PORT", '),
+    ("tts = true", 'speech.tts is true; it must be "hibari", '),
     ('stt = "wyoming:tcp://box"', 'speech.stt: "tcp://box" has no port. Write "tcp://box:10300", for example.'),
     ('tts = "wyoming:box:10200"', 'speech.tts: "wyoming:box:10200" has no scheme. Write "wyoming:tcp://'),
     ('stt = "openai:http://box/v1"', 'speech.stt: "openai:http://box/v1" does not say which model. Write "'),
@@ -157,8 +158,9 @@ MISTAKES = [
         'interim_captions = "sometimes"',
         'speech.interim_captions is "sometimes"; it must be "auto", "always" or "never".',
     ),
-    ('voice = ""', 'speech.voice is ""; it must be a voice of the engine, such as "joe".'),
-    ('voice = "joey"', 'piper has no voice "joey", which speech.voice names. The nearest is "joe"; '),
+    ('voice = ""', 'speech.voice is ""; it must be a voice of the engine, such as "heart".'),
+    ('voice = "hart"', 'hibari has no voice "hart", which speech.voice names. The nearest is "heart".'),
+    ('tts = "piper"\nvoice = "joey"', 'piper has no voice "joey", which speech.voice names. The nearest is "joe"; '),
 ]
 
 
@@ -175,7 +177,7 @@ async def test_a_voice_without_its_configuration_is_reported_with_what_its_folde
     folder = settings.models_dir / "anna"
     folder.mkdir()
     (folder / "anna.onnx").symlink_to(next((settings.models_dir / "joe").glob("*.onnx")))
-    said = await told_of(settings, 'voice = "anna"')
+    said = await told_of(settings, 'tts = "piper"\nvoice = "anna"')
     assert said.startswith('piper has no voice "anna"')
     assert said.endswith(f"its *.onnx and *.onnx.json must be in {folder}.")
 
@@ -376,7 +378,7 @@ async def test_a_server_whose_voice_fails_continues_in_text_and_says_why(
 ) -> None:
     monkeypatch.setattr(ladders, "VOICE_RETRY_S", ())
     if speech.stt == "moonshine":
-        take_away(settings, "joe")
+        take_away(settings, "moonshine-base-en")
     said = [line async for line in announcements(replace(settings, speech=speech))]
     (told,) = [line for line in said if "voice" in line and why in line]
     assert told.startswith("There is no voice, only text: ")
@@ -405,3 +407,37 @@ async def test_a_server_configured_without_voice_does_not_look_for_one(settings:
     settings = replace(settings, model=Model(voice="none"), speech=Speech(stt=NOBODY, tts=NOBODY))
     said = [line async for line in announcements(settings)]
     assert not any("voice" in line.lower() for line in said)
+
+
+class Namer(PerfectRecognizer):
+    """Keeps the names that it was told to expect."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary)
+        self.preferred: SimpleQueue[list[str]] = SimpleQueue()
+
+    def prefer(self, phrases: Iterable[str]) -> None:
+        self.preferred.put(list(phrases))
+
+
+async def test_the_recognizer_is_told_which_names_to_expect_and_told_again_when_they_change(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    namer = Namer(Vocabulary())
+    devices = ["Desk lamp"]
+
+    async def hear(*args: object) -> Namer:
+        return namer
+
+    async def names() -> list[str]:
+        return list(devices)
+
+    monkeypatch.setattr(voice_module, "_open_recognizer", hear)
+    monkeypatch.setattr(voice_module, "NAMES_EVERY_S", 0.01)
+    settings = replace(settings, speech=Speech(tts="none", words=("Roomba",)))
+    async with open_voice(settings, ScriptedModel([]), judge, ModelHealth(), names):
+        assert await asyncio.to_thread(namer.preferred.get, timeout=5) == ["Roomba", "Desk lamp"]
+        await asyncio.sleep(0.05)
+        devices.append("Carport")
+        assert await asyncio.to_thread(namer.preferred.get, timeout=5) == ["Roomba", "Desk lamp", "Carport"]
+    assert namer.preferred.empty()

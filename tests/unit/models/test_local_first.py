@@ -115,6 +115,14 @@ async def test_a_request_after_results_that_the_model_has_not_told_goes_to_the_m
     assert await is_local(TIME, *run({"time": "12:00"}), TIME)
 
 
+async def test_a_follow_up_goes_to_whoever_answered_the_request() -> None:
+    noon, london = AssistantMessage("It is noon."), UserMessage("and in London?")
+    assert await is_local(TIME, *run({"time": "12:00"}), noon, london)
+    assert await is_local(TIME, *run({"time": "12:00"}), noon, UserMessage("no, I meant Paris"))
+    assert not await is_local(TIME, *run({"time": "12:00"}, extra=None), noon, london)
+    assert not await is_local(SKY, AssistantMessage("It scatters light."), london)
+
+
 @pytest.mark.parametrize("type", [ErrorType.NOT_FOUND, ErrorType.VALIDATION])
 async def test_a_request_that_the_tool_cannot_read_goes_to_the_model(type: ErrorType) -> None:
     assert not await is_local(TIME, *run(failed(type), ok=False))

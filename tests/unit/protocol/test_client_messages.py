@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from antiphon import sound_format
 from antiphon.protocol import limits
 from antiphon.protocol.client_messages import (
     CLIENT_MESSAGES,
@@ -115,7 +116,7 @@ def test_the_type_may_come_last() -> None:
     assert decode('{"t": 1, "type": "ping"}') == Ping(1)
 
 
-@pytest.mark.parametrize("speed", [limits.MIN_VOICE_SPEED, limits.MAX_VOICE_SPEED])
+@pytest.mark.parametrize("speed", [sound_format.MIN_VOICE_SPEED, sound_format.MAX_VOICE_SPEED])
 def test_the_bounds_of_a_range_are_included(speed: int) -> None:
     assert decode(json.dumps({"type": "settings", "voice_speed": speed})) == Settings(voice_speed=speed)
 

@@ -4,10 +4,12 @@ from collections.abc import Callable
 
 from antiphon.models.live import (
     GenerationComplete,
+    Held,
     InputTranscript,
     Interrupted,
     OutputAudio,
     OutputText,
+    Resumed,
     TurnComplete,
     TurnFailed,
     TurnStarted,
@@ -58,6 +60,14 @@ def over() -> OfTurn:
 
 def barged_in() -> OfTurn:
     return Interrupted
+
+
+def held() -> OfTurn:
+    return Held
+
+
+def resumed() -> OfTurn:
+    return Resumed
 
 
 def failed(message: str) -> OfTurn:

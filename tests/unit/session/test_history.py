@@ -9,17 +9,25 @@ from antiphon.protocol.client_messages import Role
 from antiphon.protocol.server_messages import HistoryCall, HistoryTurn
 from antiphon.session.history import MAX_CALLS, MAX_VALUE_BYTES, history_of
 from antiphon.transcript import AssistantMessage, CallMade, Entry, Message, ToolMessage, UserMessage
+from tests.fakes.gates import make_tool
 
 AT_MS = 1_767_268_800_000
 
 
 def history(messages: Iterable[Message]) -> tuple[HistoryTurn, ...]:
-    return history_of(Entry("", message, at_ms=AT_MS) for message in messages)
+    return history_of((Entry("", message, at_ms=AT_MS) for message in messages), {})
 
 
 def used(id: str, result: Any, said: str = "", *, ok: bool = True) -> list[Message]:
     """A model's message with a tool call, and the result of the call."""
     return [AssistantMessage(said, (CallMade(id, "look_up", {"of": id}),)), ToolMessage(id, "look_up", result, ok=ok)]
+
+
+def test_calls_have_the_titles_of_their_tools() -> None:
+    messages = [*used("a", 1), AssistantMessage("", (CallMade("b", "gone", {}),))]
+    entries = [Entry("", message, at_ms=AT_MS) for message in messages]
+    (turn,) = history_of(entries, {"look_up": make_tool("look_up", title="Look it up")})
+    assert [call.title for call in turn.calls] == ["Look it up", None]
 
 
 def test_calls_belong_to_the_text_that_follows_them() -> None:

@@ -85,7 +85,7 @@ async def test_words_that_a_note_gives_are_said() -> None:
 @pytest.mark.parametrize("words", ["{", '{"tool": "x"}', "{}", "[1]"])
 async def test_other_words_with_braces_are_words(words: str) -> None:
     events = [event async for event in ToolAssistant({}).reply(Prompt("", [UserMessage(words)], [], Mode.VOICE))]
-    assert events[0] == TextDelta("I don't know that.")
+    assert events[0] == TextDelta("I can't do that.")
 
 
 async def test_what_a_client_summarizes_in_its_instructions_is_remembered() -> None:

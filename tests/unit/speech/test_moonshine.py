@@ -1,6 +1,7 @@
 """Moonshine with the real model, and speech of the real voice."""
 
 import asyncio
+import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,21 +11,26 @@ import numpy as np
 import pytest
 
 from antiphon.audio.pcm import Signal, from_signal, to_signal
+from antiphon.audio.resample import resample
+from antiphon.audio.wav import read_wav
 from antiphon.sound_format import MICROPHONE_HZ
 from antiphon.speech.base import SpeechError
 from antiphon.speech.engines.moonshine import MoonshineRecognizer
 from antiphon.speech.engines.moonshine import model as model_module
 from antiphon.speech.engines.moonshine.files import find_files
-from antiphon.speech.engines.moonshine.model import END, Drafts, Moonshine, find_loop
+from antiphon.speech.engines.moonshine.model import Drafts, Moonshine, find_loop
 from antiphon.speech.engines.moonshine.recognizer import modernize
+from antiphon.speech.engines.moonshine.tokens import END
 from antiphon.speech.engines.piper import PiperSynthesizer
 from antiphon.speech.workers import Workers
+from antiphon.words.spelling import read_digits
 from tests.fakes.spoken import error_rate, make_sentences, record
 
 pytestmark = pytest.mark.real_time
 
 SEED = 7
 MAX_ERROR_RATE = 0.06
+MAX_ERROR_RATE_IN_NOISE = 0.12
 STORY = (
     "Yesterday morning I walked to the market, because we needed bread and milk and a few apples for the cake that my"
     " daughter wanted to bake for her grandmother, who is coming to visit us on Sunday. When I got there, the whole"
@@ -220,6 +226,48 @@ async def test_noise_has_no_words(moonshine: MoonshineRecognizer, level: float) 
 
 async def test_a_minute_of_noise_is_handled(moonshine: MoonshineRecognizer) -> None:
     assert await moonshine.recognize(from_signal(noise(60.0, level=0.02))) == ""
+
+
+def say_with_flite(text: str, voice: str = "slt") -> bytes:
+    command = ["flite", "-voice", voice, "-o", "/dev/stdout", "-t", text]
+    spoken = subprocess.run(command, check=True, capture_output=True).stdout
+    lead = from_signal(noise(0.25, level=0.0003))
+    return lead + resample(*read_wav(spoken), MICROPHONE_HZ) + lead
+
+
+@pytest.mark.parametrize("digits", ["2 4 1, 5 4 9 9.", "2 7 7, 2 0 4, 0 5 6 0."])
+async def test_digits_that_the_network_takes_for_silence_are_recognized(
+    moonshine: MoonshineRecognizer, digits: str
+) -> None:
+    assert read_digits(await moonshine.recognize(say_with_flite(digits))) == read_digits(digits)
+
+
+async def test_long_silence_around_a_sentence_costs_no_words(
+    moonshine: MoonshineRecognizer, speech: Sequence[bytes]
+) -> None:
+    silence = from_signal(noise(3.0, level=0.0003))
+    heard = await moonshine.recognize(silence + speech[0] + silence)
+    assert heard == await moonshine.recognize(speech[0])
+
+
+async def test_noise_costs_few_words(moonshine: MoonshineRecognizer, speech: Sequence[bytes]) -> None:
+    heard = []
+    for pcm in speech[:-1]:
+        signal = np.concatenate([np.zeros(MICROPHONE_HZ // 4, np.float32), to_signal(pcm)])
+        level = float(np.sqrt(np.mean(np.square(signal)) / 10))
+        heard.append(await moonshine.recognize(from_signal(signal + noise(len(signal) / MICROPHONE_HZ, level))))
+    assert error_rate(zip(make_sentences(SEED), heard, strict=True)) <= MAX_ERROR_RATE_IN_NOISE, heard
+
+
+def test_expected_names_are_preferred_and_other_words_stay(models_dir: Path, speech: Sequence[bytes]) -> None:
+    model = Moonshine(find_files(models_dir))
+    signals = [to_signal(pcm) for pcm in speech[:4]]
+    before = [model.transcribe(signal, Event()) for signal in signals]
+    misheard = to_signal(say_with_flite("Turn on the carport.", "rms"))
+    assert "carport" not in model.transcribe(misheard, Event())
+    model.prefer(["Hallway lamp", "Roomba", "Carport", "Towel heater"])
+    assert "carport" in model.transcribe(misheard, Event())
+    assert [model.transcribe(signal, Event()) for signal in signals] == before
 
 
 def test_missing_files_are_reported_on_construction(tmp_path: Path, workers: Workers) -> None:

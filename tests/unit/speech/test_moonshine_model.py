@@ -8,7 +8,8 @@ import pytest
 
 from antiphon.audio.pcm import Signal
 from antiphon.sound_format import MICROPHONE_HZ
-from antiphon.speech.engines.moonshine.model import BEGINNING, END, FRESH_S, MAX_DRAFTS, START, Drafts, Tokens
+from antiphon.speech.engines.moonshine.model import BEGINNING, FRESH_S, MAX_DRAFTS, Drafts
+from antiphon.speech.engines.moonshine.tokens import END, START, Tokens
 
 LONG = b"x" * 300
 

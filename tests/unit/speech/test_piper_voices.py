@@ -21,16 +21,15 @@ from antiphon.audio.pcm import Signal, duration_ms
 from antiphon.speech.base import SpeechError
 from antiphon.speech.engines.piper import PiperSynthesizer, synthesizer
 from antiphon.speech.engines.piper.files import DECODER, ENCODER, FLOW, Plan, VoiceFile, find_voices, open_parts
-from antiphon.speech.engines.piper.synthesizer import CHUNK_FRAMES
-from antiphon.speech.engines.piper.voice import MAX_PHONEMES, LoadedVoice, Prior
+from antiphon.speech.engines.piper.voice import CHUNK_FRAMES, MAX_PHONEMES, PiperVoice, Prior
 from antiphon.speech.workers import Workers
 
 pytestmark = pytest.mark.real_time
 
 
 @pytest.fixture(scope="module")
-def joe(models_dir: Path) -> LoadedVoice:
-    return LoadedVoice(find_voices(models_dir)["joe"])
+def joe(models_dir: Path) -> PiperVoice:
+    return PiperVoice(find_voices(models_dir)["joe"])
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,7 @@ def cut(models_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model folder with the parts of a voice in it. Its tests leave it as it is."""
     folder = tmp_path_factory.mktemp("cut")
     (folder / "joe").symlink_to(models_dir / "joe")
-    LoadedVoice(find_voices(folder)["joe"])
+    PiperVoice(find_voices(folder)["joe"])
     return folder
 
 
@@ -70,7 +69,7 @@ def speak_whole(model: Path, phonemes: list[str]) -> Any:
     return session.run(None, inputs)[0].reshape(-1)
 
 
-def test_chunks_are_identical_to_the_whole_sample_by_sample(models_dir: Path, joe: LoadedVoice) -> None:
+def test_chunks_are_identical_to_the_whole_sample_by_sample(models_dir: Path, joe: PiperVoice) -> None:
     (phonemes,) = joe.phonemize("The weather in Berlin is going to be sunny today, with light winds.")
     prior = joe.encode(phonemes, noise_scale=0.0)
     frames = prior.shape[-1]
@@ -79,12 +78,12 @@ def test_chunks_are_identical_to_the_whole_sample_by_sample(models_dir: Path, jo
     assert np.abs(np.concatenate(pieces) - whole).max() < 1e-3
 
 
-def test_a_sentence_ends_in_its_mark(joe: LoadedVoice) -> None:
+def test_a_sentence_ends_in_its_mark(joe: PiperVoice) -> None:
     assert [sentence[-1] for sentence in joe.phonemize("Well, yes. Is it? Good!")] == [".", "?", "!"]
 
 
 @pytest.mark.parametrize("text", ["word " * 1_000, "9 " * 2_500, "x" * 5_000, "well, " * 800])
-def test_a_long_sentence_is_synthesized_in_portions(joe: LoadedVoice, text: str) -> None:
+def test_a_long_sentence_is_synthesized_in_portions(joe: PiperVoice, text: str) -> None:
     portions = joe.phonemize(text)
     assert max(map(len, portions)) <= MAX_PHONEMES
     assert sum(map(len, portions)) > 1_000
@@ -117,7 +116,7 @@ def test_a_voice_with_other_phonemes_is_skipped(models_dir: Path, tmp_path: Path
 
 
 async def test_a_voice_at_another_rate_is_resampled_to_ours(
-    models_dir: Path, tmp_path: Path, joe: LoadedVoice, workers: Workers
+    models_dir: Path, tmp_path: Path, joe: PiperVoice, workers: Workers
 ) -> None:
     text = "Hello, how are you today?"
     add_voice(models_dir, tmp_path, "low", audio={"sample_rate": 16_000})
@@ -185,7 +184,7 @@ def test_a_damaged_part_is_detected_and_rebuilt(
     size = (folder / part).stat().st_size
     spoil(folder / part)
     with capture_logs() as logs:
-        LoadedVoice(file)
+        PiperVoice(file)
     assert (folder / part).stat().st_size == size
     assert [log["event"] for log in logs] == ["cache_rebuilt"]
 
@@ -194,8 +193,8 @@ def test_a_voice_with_cached_parts_does_not_need_the_graph_tools(cut: Path) -> N
     code = (
         "import sys; from pathlib import Path\n"
         "from antiphon.speech.engines.piper.files import find_voices\n"
-        "from antiphon.speech.engines.piper.voice import LoadedVoice\n"
-        "LoadedVoice(find_voices(Path(sys.argv[1]))['joe'])\n"
+        "from antiphon.speech.engines.piper.voice import PiperVoice\n"
+        "PiperVoice(find_voices(Path(sys.argv[1]))['joe'])\n"
         "print('onnx' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code, str(cut)], capture_output=True, text=True, check=True)
@@ -205,14 +204,14 @@ def test_a_voice_with_cached_parts_does_not_need_the_graph_tools(cut: Path) -> N
 def test_loading_a_voice_decodes_no_larger_batch_than_speaking(cut: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """onnxruntime would keep the memory for as long as the process lives."""
     frames: list[int] = []
-    decode = LoadedVoice.decode
+    decode = PiperVoice.decode
 
-    def noting(voice: LoadedVoice, prior: Prior, first: int, last: int) -> Signal:
+    def noting(voice: PiperVoice, prior: Prior, first: int, last: int) -> Signal:
         frames.append(last - first)
         return decode(voice, prior, first, last)
 
-    monkeypatch.setattr(LoadedVoice, "decode", noting)
-    LoadedVoice(find_voices(cut)["joe"])
+    monkeypatch.setattr(PiperVoice, "decode", noting)
+    PiperVoice(find_voices(cut)["joe"])
     assert len(frames) > 1
     assert max(frames) <= max(CHUNK_FRAMES)
 
@@ -250,10 +249,10 @@ class FakeVoices:
             add_voice(models_dir, tmp_path, id)
         self.loaded: list[str] = []
         self.is_loading, self.may_load = Event(), Event()
-        monkeypatch.setattr(synthesizer, "LoadedVoice", self._load)
+        monkeypatch.setattr(synthesizer, "PiperVoice", self._load)
         self.piper = PiperSynthesizer(tmp_path, workers)
 
-    def _load(self, file: VoiceFile) -> object:
+    def _load(self, file: VoiceFile, noise_scale: float | None) -> object:
         self.loaded.append(file.voice.id)
         if file.voice.id == "slow":
             self.is_loading.set()

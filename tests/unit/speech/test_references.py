@@ -3,6 +3,7 @@ import pytest
 from antiphon.security.addresses import OPENAI_URL
 from antiphon.speech.base import SpeechError
 from antiphon.speech.references import (
+    SPEAKERS,
     Local,
     OpenAIServer,
     Reference,
@@ -30,7 +31,7 @@ def test_a_recognizer_reference_round_trips_through_its_settings_form(text: str,
     assert str(reference) == text
 
 
-@pytest.mark.parametrize(("text", "reference"), [("piper", Local.PIPER), *REMOTE])
+@pytest.mark.parametrize(("text", "reference"), [*((engine, engine) for engine in SPEAKERS), *REMOTE])
 def test_a_synthesizer_reference_round_trips_through_its_settings_form(text: str, reference: Reference) -> None:
     assert parse_tts(text) == reference
     assert str(reference) == text
@@ -91,7 +92,7 @@ def test_a_synthesizer_is_refused_as_a_recognizer(text: str) -> None:
 
 
 def test_a_recognizer_is_refused_as_a_synthesizer() -> None:
-    with pytest.raises(SpeechReferenceError, match=r'that speaks. Write "piper".* or "none"'):
+    with pytest.raises(SpeechReferenceError, match=r'that speaks. Write "hibari".* or "none"'):
         parse_tts("moonshine")
 
 

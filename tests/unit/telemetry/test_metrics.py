@@ -1,6 +1,6 @@
 from prometheus_client import CollectorRegistry, generate_latest
 
-from antiphon.telemetry.metrics import CallCollector, CallStats
+from antiphon.telemetry.metrics import CallCollector, CallStats, UnderstandingCollector, UnderstandingStats
 
 
 def stats_of(*calls: tuple[str, float, bool]) -> CallStats:
@@ -63,3 +63,15 @@ def test_a_scrape_sees_the_calls_of_that_moment() -> None:
     assert 'antiphon_tool_calls_total{outcome="ok",tool="a"}' not in scrape(a=stats)
     stats.count("ok", 1.0, False)
     assert scrape(a=stats)['antiphon_tool_calls_total{outcome="ok",tool="a"}'] == 1
+
+
+def test_what_people_said_is_exported_by_the_tier_that_understood_it() -> None:
+    stats = UnderstandingStats()
+    stats.count("grammar", 1.5)
+    stats.count("grammar", 2.5)
+    stats.count("meaning", 6.0)
+    registry = CollectorRegistry()
+    registry.register(UnderstandingCollector(stats))
+    exported = generate_latest(registry).decode()
+    assert 'antiphon_understood_total{tier="grammar"} 2.0' in exported
+    assert 'antiphon_understanding_duration_ms_sum{tier="meaning"} 6.0' in exported

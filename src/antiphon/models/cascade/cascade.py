@@ -1,7 +1,9 @@
 """The local voice as a `LiveModel`: it recognises turns, has a text model answer them, and speaks the answers."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from antiphon.models.base import Prompt, TextModel
 from antiphon.models.cascade.shared_engines import SharedEngines
@@ -12,6 +14,7 @@ from antiphon.models.cascade.turn_recognizer import TurnRecognizer
 from antiphon.models.live import (
     Closed,
     GenerationComplete,
+    Held,
     InputTranscript,
     Interrupted,
     LiveContext,
@@ -19,6 +22,7 @@ from antiphon.models.live import (
     LiveProfile,
     OutputAudio,
     OutputText,
+    Resumed,
     SpeechStarted,
     Timings,
     ToolAnswer,
@@ -30,6 +34,9 @@ from antiphon.models.live import (
 from antiphon.models.text_live import EventQueue
 from antiphon.speech.base import Synthesizer
 from antiphon.telemetry.log import get_logger
+
+MAX_HOLD_S: Final = 2.0
+"""How long an answer is held at most before it goes on, although it is not known yet what was said over it."""
 
 log = get_logger(__name__)
 
@@ -52,12 +59,22 @@ def make_profile(model: TextModel, synthesizer: Synthesizer | None) -> LiveProfi
 class _Answer:
     turn: str
     speech: SpokenAnswer | None
+    text: str = ""
     is_complete: bool = False
     """Whether its `TurnComplete` was emitted. It may still be playing."""
 
     @property
     def is_under_way(self) -> bool:
         return not self.is_complete or (self.speech is not None and self.speech.is_audible)
+
+
+@dataclass(frozen=True, slots=True)
+class _Hold:
+    turn: str | None
+    is_certain: bool
+    """Whether somebody certainly speaks, so that the words decide."""
+    timer: asyncio.TimerHandle
+    """Ends the hold if nothing else does."""
 
 
 class Cascade:
@@ -87,6 +104,8 @@ class Cascade:
         self._recognizer: TurnRecognizer | None = None
         self._answer: _Answer | None = None
         """The last answer that was asked for."""
+        self._hold: _Hold | None = None
+        """Set while that answer waits, since somebody speaks over it."""
         self._void: set[str] = set()
         """Turns that were completed before an answer was requested: the user continued, or the session cancelled. If
         the session requests an answer all the same, it has not seen that yet."""
@@ -128,6 +147,10 @@ class Cascade:
 
     def interrupt(self, turn: str, heard: str | None = None) -> None:
         was_heard = self._recognizer is not None and self._recognizer.settle(turn)
+        if self._hold is not None and self._hold.turn in (None, turn):
+            self._end_hold()
+            if self._recognizer is not None:
+                self._recognizer.answer_dropped()
         if self._answer is not None and self._answer.turn == turn:
             self._stop_answer()
         elif was_heard:
@@ -148,8 +171,22 @@ class Cascade:
         return self._answer is not None and self._answer.is_under_way
 
     def on_possible_speech(self, *, possible: bool) -> None:
-        if self._answer is not None and self._answer.speech is not None:
-            self._answer.speech.hold(possible)
+        if possible:
+            self._hold_answer(is_certain=False)
+        elif self._hold is not None and not self._hold.is_certain:
+            self.on_release()
+
+    def on_hold(self) -> None:
+        self._hold_answer(is_certain=True)
+
+    def on_release(self) -> None:
+        if (hold := self._end_hold()) is not None:
+            if self._answer is not None and self._answer.speech is not None:
+                self._answer.speech.resume()
+            self._queue.put(Resumed(hold.turn))
+
+    def is_asking(self) -> bool:
+        return self._answer is not None and "?" in self._answer.text
 
     def on_speech(self, turn: Turn) -> None:
         self._queue.put(SpeechStarted(turn.id))
@@ -209,7 +246,12 @@ class Cascade:
     def _pass_on(self, event: LiveEvent) -> None:
         """Passes on an event of the text model, and speaks its words."""
         speech = None if self._answer is None else self._answer.speech
+        if isinstance(event, GenerationComplete) and self._recognizer is not None:
+            # Before it is spoken: people answer a question before they have heard its end.
+            self._recognizer.expect(event.expects)
         try:
+            if isinstance(event, OutputText) and self._answer is not None:
+                self._answer.text += event.text
             if speech is None:
                 self._emit_answer(event)
             elif isinstance(event, GenerationComplete | TurnFailed | TurnComplete):
@@ -237,6 +279,23 @@ class Cascade:
                 self._recognizer.played(event.pcm, self.profile.output_hz)
         self._queue.put(event)
 
+    def _hold_answer(self, *, is_certain: bool) -> None:
+        """Lets the answer wait, since somebody speaks over it."""
+        self._end_hold()
+        turn = None if self._answer is None else self._answer.turn
+        timer = asyncio.get_running_loop().call_later(MAX_HOLD_S, self.on_release)
+        self._hold = _Hold(turn, is_certain, timer)
+        if self._answer is not None and self._answer.speech is not None:
+            self._answer.speech.hold()
+        self._queue.put(Held(turn, is_certain))
+
+    def _end_hold(self) -> _Hold | None:
+        """Ends the hold, if there is one. What becomes of the answer is the caller's matter."""
+        hold, self._hold = self._hold, None
+        if hold is not None:
+            hold.timer.cancel()
+        return hold
+
     def _interrupt_answer(self) -> None:
         """Stops the answer because the user speaks over it."""
         self._queue.put(Interrupted(None if self._answer is None else self._answer.turn))
@@ -245,6 +304,7 @@ class Cascade:
     def _stop_answer(self) -> None:
         """Stops generating and speaking the current answer, and completes its turn."""
         self._chat.stop()
+        self._end_hold()
         answer = self._answer
         if answer is None:
             return

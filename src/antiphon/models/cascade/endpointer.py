@@ -33,6 +33,9 @@ MIN_SPEECH_FRAMES: Final = 5
 PREROLL_FRAMES: Final = 9
 """How much audio before the first frame of speech is part of the turn. With less than a fifth of a second the
 recogniser loses first words."""
+ECHO_PREROLL_FRAMES: Final = 3
+"""The same while the microphone hears the answer, whose last words would become the first ones of the turn. With two
+frames, every third "stop" lost its "s"; with four, more of them began with a word of the answer."""
 RING_FRAMES: Final = 30
 """How much audio is kept between turns. It holds the pre-roll of speech that was noticed late, during an answer."""
 
@@ -63,7 +66,7 @@ def enough_frames(silence_ms: int) -> int:
 class _Speech:
     """The audio of one turn."""
 
-    def __init__(self, longest: int) -> None:
+    def __init__(self, required: int) -> None:
         self.state = _State.SPEAKING
         self.audio = bytearray()
         self.spoken = 0
@@ -73,7 +76,7 @@ class _Speech:
         self.detector = SilenceDetector()
         self.dropped = 0
         """For how many frames the sound has been far below the speech before it, whatever the VAD says."""
-        self.required = longest
+        self.required = required
         """How many frames of silence end the turn."""
 
     @property
@@ -86,9 +89,9 @@ class _Speech:
 class Endpointer:
     """Finds the turns in the audio of one session, and keeps the audio of the turn under way."""
 
-    def __init__(self, longest_silence_ms: int) -> None:
-        """The longest silence ends any turn."""
-        self._longest = enough_frames(longest_silence_ms)
+    def __init__(self, usual_silence_ms: int) -> None:
+        """The usual silence ends a turn unless `require_silence` sets another for the pause."""
+        self._usual = enough_frames(usual_silence_ms)
         self._recent: deque[bytes] = deque(maxlen=RING_FRAMES)
         """The last frames outside of a turn, or after its end."""
         self._run = 0
@@ -112,6 +115,11 @@ class Endpointer:
     @property
     def audio_ms(self) -> int:
         return 0 if self._speech is None else len(self._speech.audio) // 32
+
+    @property
+    def resumed_at(self) -> int:
+        """Where the pre-roll of speech begins that has just been noticed, in bytes of the turn's audio."""
+        return max(0, len(self.audio) - (self._run + PREROLL_FRAMES) * FRAME_BYTES)
 
     @property
     def silence_ms(self) -> int:
@@ -148,14 +156,18 @@ class Endpointer:
             return self._pause(speech) if speech.silent >= PAUSE_FRAMES else None
         return self._go_on(speech, Signal.RESUMED) if self._run >= RESUME_FRAMES else self._end_if_due(speech)
 
-    def start(self) -> Signal:
+    def start(self, frames: int | None = None) -> Signal:
         """Begins a turn with the last frames of speech and the pre-roll before them, or reopens one that has ended.
 
-        The silence in between is left out, so that a turn does not grow while it waits for its answer.
+        The silence in between is left out, so that a turn does not grow while it waits for its answer. With `frames`,
+        only so many frames and a little before them are of the speaker: what is older was the loudspeaker.
         """
         signal = Signal.STARTED if self._speech is None else Signal.REOPENED
-        speech = self._speech = self._speech or _Speech(self._longest)
+        speech = self._speech = self._speech or _Speech(self._usual)
         kept = min(len(self._recent), self._run + PREROLL_FRAMES)
+        if frames is not None:
+            kept = min(kept, frames + ECHO_PREROLL_FRAMES)
+            speech.audio += bytes(PREROLL_FRAMES * FRAME_BYTES)
         speech.audio += b"".join(list(self._recent)[-kept:])
         speech.spoken += self._run
         self._recent.clear()
@@ -165,7 +177,7 @@ class Endpointer:
         """Sets how much silence ends the turn, judged by what was said before this pause."""
         if self._speech is None:
             return None
-        self._speech.required = min(self._longest, enough_frames(silence_ms))
+        self._speech.required = enough_frames(silence_ms)
         return self._end_if_due(self._speech) if self._speech.state is _State.PAUSING else None
 
     def end(self) -> Signal | None:
@@ -185,7 +197,7 @@ class Endpointer:
 
     def _pause(self, speech: _Speech) -> Signal:
         speech.state = _State.PAUSING
-        speech.required = self._longest
+        speech.required = self._usual
         return Signal.PAUSED
 
     @staticmethod

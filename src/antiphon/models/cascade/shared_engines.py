@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from antiphon.models.cascade.batched_vad import BatchedVad
+from antiphon.models.cascade.end_of_turn import Silences
 from antiphon.models.completeness import Completeness
 from antiphon.speech.base import Recognizer
 from antiphon.speech.workers import Workers
@@ -14,18 +15,6 @@ class TurnDetector(Protocol):
     """Judges by the sound whether a speaker has finished. It runs in a thread."""
 
     def completeness(self, pcm: bytes) -> float: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Silences:
-    """How much silence ends a turn, in milliseconds."""
-
-    short_ms: int
-    """After a complete request."""
-    middle_ms: int
-    """After words that could be complete and could go on."""
-    long_ms: int
-    """After anything else."""
 
 
 @dataclass(frozen=True, slots=True)

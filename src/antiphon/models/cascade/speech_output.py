@@ -15,8 +15,6 @@ from antiphon.telemetry.log import get_logger
 
 MAX_AHEAD_S: Final = 8.0
 """How much audio may be synthesised ahead of playback. It is wasted if the user interrupts."""
-MAX_HELD_S: Final = 1.0
-"""How long audio is held back at most, since the microphone may be switched off before the VAD decides."""
 MIN_PIECE_MS: Final = 200
 """Engines that stream send tiny pieces, which are joined up to this length. The first one is sent at once."""
 CHARACTERS_PER_S: Final = 15.0
@@ -54,11 +52,14 @@ class SpokenAnswer:
         self._playing_until_s = 0.0
         self._may_send = asyncio.Event()
         self._may_send.set()
+        self._held_since_s: float | None = None
+        """When the client stopped playing, if the answer is held."""
 
     @property
     def is_audible(self) -> bool:
         """Whether a client that plays audio as soon as it comes is still playing."""
-        return asyncio.get_running_loop().time() < self._playing_until_s
+        now_s = asyncio.get_running_loop().time() if self._held_since_s is None else self._held_since_s
+        return now_s < self._playing_until_s
 
     def fill_wait(self) -> None:
         """Says a few words that are no part of the answer, if nothing of it has come after a while."""
@@ -78,12 +79,19 @@ class SpokenAnswer:
         self._stop_filling()
         self._enqueue(*self._clauses.finish(), event)
 
-    def hold(self, held: bool) -> None:
-        """Holds audio back while the user may be speaking."""
-        if held:
+    def hold(self) -> None:
+        """The client stops playing, and keeps what it has. Nothing more is sent until `resume`."""
+        if self._held_since_s is None:
+            self._held_since_s = asyncio.get_running_loop().time()
             self._may_send.clear()
-        else:
-            self._may_send.set()
+
+    def resume(self) -> None:
+        """The client goes on playing."""
+        if self._held_since_s is not None:
+            if self.is_audible:
+                self._playing_until_s += asyncio.get_running_loop().time() - self._held_since_s
+            self._held_since_s = None
+        self._may_send.set()
 
     def cancel(self) -> None:
         """Stops speaking. No more events of this answer are emitted."""
@@ -109,7 +117,7 @@ class SpokenAnswer:
         try:
             async with aclosing(self._output.order(WAIT_WORDS)) as sounds:
                 async for sound in sounds:
-                    await self._wait_while_held()
+                    await self._may_send.wait()
                     self._has_filled = True
                     self._play(sound)
                     self._emit(OutputAudio(self.turn, sound.pcm, is_filler=True))
@@ -146,13 +154,6 @@ class SpokenAnswer:
         if ahead_s > MAX_AHEAD_S:
             await asyncio.sleep(ahead_s - MAX_AHEAD_S)
 
-    async def _wait_while_held(self) -> None:
-        try:
-            async with asyncio.timeout(MAX_HELD_S):
-                await self._may_send.wait()
-        except TimeoutError:
-            self._may_send.set()
-
     async def _speak(self, clause: str) -> None:
         """Sends each piece of audio with its share of the words."""
         spoken, words = speakable(clause), [*self._unsaid, *clause.split()]
@@ -163,7 +164,7 @@ class SpokenAnswer:
                 left_ms = sound.left_ms or 0
                 # Engines guess how much is left, and the guess may grow.
                 upto = max(sent, round(len(words) * made_ms / (made_ms + left_ms)))
-                await self._wait_while_held()
+                await self._may_send.wait()
                 self._send(sound, "".join(f"{word} " for word in words[sent:upto]))
                 sent = upto
                 if left_ms:

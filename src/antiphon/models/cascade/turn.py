@@ -1,6 +1,7 @@
 """One turn of the user, from the first sound until it is answered or turns out to be empty, and its listener."""
 
 import asyncio
+import re
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Protocol
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from antiphon.models.background import BackgroundTasks, has_failed
 from antiphon.models.cascade.endpointer import FRAME_BYTES, PREROLL_FRAMES
+from antiphon.models.expectation import Expectation
 from antiphon.models.live import Timings
 from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES
 from antiphon.speech.base import Recognizer, Urgency
@@ -17,6 +19,10 @@ from antiphon.speech.base import Recognizer, Urgency
 CAPTION_EVERY_MS: Final = 800
 """How often the text so far is recognised at least. It is also recognised whenever the sound stops, so five times in a
 sentence of 2.8 s."""
+JUDGE_EVERY_MS: Final = 300
+"""How often speech over an answer is recognised until its words are known. The answer waits for them."""
+FIRST_JUDGED_MS: Final = 600
+"""How much audio of it there is the first time: a third of a second of speech after its pre-roll."""
 
 LEAD_IN: Final = bytes(PREROLL_FRAMES * FRAME_BYTES)
 CUT_WITHIN_BYTES: Final = 2 * SAMPLE_BYTES * MICROPHONE_HZ
@@ -57,8 +63,31 @@ class Turn:
     In a long turn the text of the older part is known, and its audio has been dropped.
     """
 
-    def __init__(self, id: str, recognizer: Recognizer, tasks: BackgroundTasks) -> None:
+    def __init__(
+        self,
+        id: str,
+        recognizer: Recognizer,
+        tasks: BackgroundTasks,
+        expects: Expectation = Expectation.NOTHING,
+        before: str | None = None,
+        *,
+        is_over_answer: bool = False,
+        is_echoed: bool = False,
+    ) -> None:
         self.id = id
+        self.before = before
+        """The turn before it, if that was answered a moment ago: this one may only complete it."""
+        self.expects = expects
+        """What the answer before it asked for."""
+        self.is_over_answer = is_over_answer
+        """Whether it began while an answer was under way."""
+        self.is_echoed = is_echoed
+        """Whether the microphone heard the answer then."""
+        self.is_unclear = is_over_answer
+        """Whether it is not known yet if the sound over the answer is meant for the assistant. Until then, nobody is
+        told of the turn."""
+        self.clear_frames = 0
+        """How many frames are clearly speech."""
         self.continues: str | None = None
         """The id under which it was final before the user went on."""
         self.text = ""
@@ -66,12 +95,14 @@ class Turn:
         self.status = TurnStatus.HEARING
         self.caption = ""
         """The interim text that was last shown."""
-        self.next_caption_ms = CAPTION_EVERY_MS
+        self.next_caption_ms = FIRST_JUDGED_MS if is_over_answer else CAPTION_EVERY_MS
         """How much audio there is when the text so far is recognised again."""
         self.early: Recognition | None = None
         """The recognition that began when the sound stopped, as long as there was no sound since."""
         self.guess: Recognition | None = None
         """The recognition of what may be the whole turn: that of the last pause, or of the end."""
+        self.paused_after: tuple[str, int] | None = None
+        """The words before the last pause, and how much audio there was before what follows it."""
         self.stall_timer: asyncio.TimerHandle | None = None
         self.pause_tasks = BackgroundTasks(tasks)
         """The work that began with a pause, which is cancelled if the user goes on."""
@@ -99,9 +130,24 @@ class Turn:
         text = await self._recognizer.recognize(LEAD_IN + audio if self._known else audio, urgency)
         return Recognized(text, (asyncio.get_running_loop().time() - began_s) * 1_000)
 
+    async def recognize_last_piece(
+        self, whole: "asyncio.Task[Recognized]", audio: bytes, paused_after: tuple[str, int]
+    ) -> Recognized:
+        """Returns the text of the whole audio. If that has no more words than there were before the pause, what came
+        after it is recognised alone: recognisers drop a short word after a question that seems to be over ("what time
+        is it in … Rome"). Raises `SpeechError`."""
+        recognized, (before, size) = await whole, paused_after
+        if _words(recognized.text) != _words(before):
+            return recognized
+        began_s = asyncio.get_running_loop().time()
+        piece = await self._recognizer.recognize(audio[size:], Urgency.SOON)
+        took_ms = recognized.took_ms + (asyncio.get_running_loop().time() - began_s) * 1_000
+        return Recognized(f"{before.rstrip(' .,!?')} {piece}" if piece else recognized.text, took_ms)
+
     def keep(self, part: Recognized) -> None:
         """Adds to the known part. The caller drops its audio."""
         self._known.append(part)
+        self.paused_after = None
         self.next_caption_ms = 0
         self.early = None
 
@@ -136,8 +182,21 @@ class TurnListener(Protocol):
         ...
 
     def on_possible_speech(self, *, possible: bool) -> None:
-        """The user may be speaking over the answer. It is no longer possible if they are not, or if `on_barge_in` comes
-        next."""
+        """Somebody may be speaking over the answer, which should wait. It is no longer possible if nobody does, or
+        after `on_hold`."""
+        ...
+
+    def on_hold(self) -> None:
+        """Somebody speaks over the answer, which should wait until the words are known. `on_release` or `on_barge_in`
+        follows, unless the session drops the answer first."""
+        ...
+
+    def on_release(self) -> None:
+        """It was a noise, or words that want no answer: the answer goes on."""
+        ...
+
+    def is_asking(self) -> bool:
+        """Whether the answer asks something, so that a yes is a reply to it."""
         ...
 
     def on_speech(self, turn: Turn) -> None:
@@ -145,7 +204,7 @@ class TurnListener(Protocol):
         ...
 
     def on_barge_in(self) -> None:
-        """The user speaks over the answer and begins a turn."""
+        """The user speaks over the answer: it is not wanted any more."""
         ...
 
     def on_continued(self, turn: Turn) -> None:
@@ -173,6 +232,10 @@ class TurnListener(Protocol):
     def on_failure(self, turn: str | None, message: str) -> None:
         """A turn could not be recognised. It has an id if the session ended the audio."""
         ...
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
 
 
 def find_cut(audio: bytes) -> int:

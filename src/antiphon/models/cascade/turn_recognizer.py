@@ -6,12 +6,15 @@ from itertools import count
 from typing import Final
 from uuid import uuid4
 
-from antiphon.audio.barge import BargeIn
+from antiphon.audio.barge import CLEAR_SPEECH, BargeIn
 from antiphon.models.background import BackgroundTasks, result_of
+from antiphon.models.cascade.end_of_turn import needs_melody
 from antiphon.models.cascade.endpointer import Endpointer, Signal
+from antiphon.models.cascade.remarks import SURE_WORDS, Remark, is_noise, judge, split
 from antiphon.models.cascade.shared_engines import SharedEngines
 from antiphon.models.cascade.turn import (
     CAPTION_EVERY_MS,
+    JUDGE_EVERY_MS,
     Recognition,
     Recognized,
     Turn,
@@ -19,13 +22,11 @@ from antiphon.models.cascade.turn import (
     TurnStatus,
     find_cut,
 )
-from antiphon.models.completeness import Completeness
+from antiphon.models.completeness import Completeness, continue_request
+from antiphon.models.expectation import Expectation
 from antiphon.models.live import Timings
 from antiphon.speech.base import SpeechError, Urgency
 
-COMPLETE: Final = 0.7
-"""The score of the turn detector from which a turn counts as complete. It then takes 26 % of pauses for ends, and finds
-71 % of the ends (synthetic voices). With 0.5 it is 33 and 78 %, with 0.9 it is 14 and 55 %."""
 REUSE_AFTER_MS: Final = 6_000
 """In a turn that is longer than this, the text before a pause is kept and not recognised again."""
 MAX_AUDIO_MS: Final = 20_000
@@ -34,6 +35,13 @@ MAX_UNRECOGNIZED_MS: Final = 60_000
 """How much audio is kept while recognition fails."""
 STALLED_S: Final = 1.0
 """A microphone that sends nothing for this long in the middle of a turn was switched off."""
+RELEASE_SILENCE_MS: Final = 200
+"""How much silence ends a noise or an "okay" over an answer, which then goes on. "Okay, but …" has no such pause."""
+
+JOIN_WITHIN_S: Final = 6.0
+"""How long after the beginning of an answer a few words may still complete the request: as long as an answer takes, and
+a moment to notice that it is not what was meant."""
+_NOBODY: Final = ("", float("-inf"))
 
 NOT_UNDERSTOOD: Final = "I couldn't make out what you said. Please say it again."
 
@@ -53,6 +61,10 @@ class TurnRecognizer:
         self._tasks = BackgroundTasks()
         self._turn: Turn | None = None
         """The turn under way, or one that is final and may still go on."""
+        self._answered = _NOBODY
+        """What was said in the last turn, and when its answer began."""
+        self._expects = Expectation.NOTHING
+        """What the last answer asked for."""
         self._client_plays = False
         self._may_be_speech = False
         self._last_audio_s = 0.0
@@ -65,6 +77,10 @@ class TurnRecognizer:
     def end(self, id: str) -> None:
         """Ends the current turn, which gets this id, since no more audio comes. `on_final` or `on_empty` follows."""
         self._stream.flush(partial(self._end, id))
+
+    def expect(self, expectation: Expectation) -> None:
+        """Takes what the answer asks for. It holds for the next turn with words, also if that is continued."""
+        self._expects = expectation
 
     def expect_answer(self) -> None:
         """Prepares for another answer to be played."""
@@ -79,8 +95,15 @@ class TurnRecognizer:
         or if it does not have the given id."""
         if self._turn is None or not self._turn.is_final or id not in (None, self._turn.id):
             return False
+        self._answered = self._turn.text, self._loop.time()
         self._drop_turn()
         return True
+
+    def answer_dropped(self) -> None:
+        """There is no answer left that the sound under way could let go on: it is a turn like any other."""
+        if self._turn is not None and self._turn.is_unclear:
+            self._turn.is_unclear = False
+            self._listener.on_speech(self._turn)
 
     async def close(self) -> None:
         self._stream.close()
@@ -94,13 +117,14 @@ class TurnRecognizer:
         is_guarded = not endpointer.is_open and (self._client_plays or self._listener.is_answering())
         signal = endpointer.hear(probability, frame, may_start=not is_guarded)
         is_speech = is_guarded and self._barge_in.hear(probability, frame, playing=self._client_plays)
-        self._set_possible_speech(is_guarded and self._barge_in.may_be_speech and not is_speech)
+        if self._client_plays and not is_guarded:
+            self._barge_in.skip(frame)
         if is_speech:
-            signal = endpointer.start()
-            if signal is Signal.STARTED:
-                self._listener.on_barge_in()
-        self._handle(signal)
+            signal = endpointer.start(self._barge_in.own_frames)
+        self._handle(signal, is_over_answer=is_speech)
+        self._set_possible_speech(is_guarded and self._barge_in.may_be_speech)
         if self._turn is not None:
+            self._turn.clear_frames += probability >= CLEAR_SPEECH
             if endpointer.is_speaking:
                 self._update_caption(self._turn)
             self._watch_for_stall(self._turn)
@@ -119,17 +143,20 @@ class TurnRecognizer:
             turn.id, turn.status = id, TurnStatus.AWAITED
         self._handle(self._endpointer.end())
 
-    def _handle(self, signal: Signal | None) -> None:
+    def _handle(self, signal: Signal | None, *, is_over_answer: bool = False) -> None:
         if signal is Signal.STARTED:
-            self._turn = Turn(next(self._ids), self._engines.recognizer, self._tasks)
-            self._listener.on_speech(self._turn)
+            self._turn = self._start_turn(is_over_answer=is_over_answer)
+            if is_over_answer:
+                self._listener.on_hold()
+            else:
+                self._listener.on_speech(self._turn)
             return
         turn = self._turn
         if signal is None or turn is None:
             return
         match signal:
             case Signal.PAUSED:
-                turn.guess = turn.take_early() or self._recognize(turn, Urgency.SOON)
+                turn.guess = self._with_last_piece(turn, turn.take_early() or self._recognize(turn, Urgency.SOON))
                 turn.pause_tasks.start(self._judge(turn, turn.guess))
             case Signal.RESUMED:
                 self._resume(turn)
@@ -144,16 +171,33 @@ class TurnRecognizer:
             case Signal.DISCARDED:
                 self._give_up(turn)
 
+    def _start_turn(self, *, is_over_answer: bool) -> Turn:
+        (text, answered_s), self._answered = self._answered, _NOBODY
+        # The answer to a question does not complete the request before it.
+        is_recent = self._expects is Expectation.NOTHING and self._loop.time() - answered_s <= JOIN_WITHIN_S
+        before = text if is_recent else None
+        return Turn(
+            next(self._ids),
+            self._engines.recognizer,
+            self._tasks,
+            self._expects,
+            before,
+            is_over_answer=is_over_answer,
+            is_echoed=is_over_answer and self._barge_in.own_frames is not None,
+        )
+
     def _resume(self, turn: Turn) -> None:
         """Continues the turn after a pause."""
         guess, turn.guess = turn.guess, None
-        if self._endpointer.audio_ms > REUSE_AFTER_MS and guess is not None:
-            part = result_of(guess.task)
-            if part is not None and part.text:
+        part = None if guess is None else result_of(guess.task)
+        if guess is not None and part is not None and part.text:
+            turn.paused_after = part.text, max(guess.audio_bytes, self._endpointer.resumed_at)
+            if self._endpointer.audio_ms > REUSE_AFTER_MS:
                 turn.keep(part)
                 self._endpointer.drop_oldest(guess.audio_bytes)
         turn.pause_tasks.cancel()
-        self._listener.on_resumed()
+        if not turn.is_unclear:
+            self._listener.on_resumed()
 
     def _watch_for_stall(self, turn: Turn) -> None:
         # One timer for the whole turn: restarting a timer for each frame took a twelfth of the loop's time.
@@ -177,10 +221,36 @@ class TurnRecognizer:
             self._turn = None
 
     def _give_up(self, turn: Turn) -> None:
-        """Drops a turn without words."""
+        """Drops a turn that wants no answer."""
         self._drop_turn()
+        if turn.is_unclear:
+            self._listener.on_release()
         if turn.is_awaited:
             self._listener.on_empty(turn.id)
+
+    # Speech over an answer.
+
+    def _remark(self, turn: Turn, text: str) -> Remark:
+        return judge(text, turn.clear_frames, is_reply=self._listener.is_asking(), is_echoed=turn.is_echoed)
+
+    def _interrupts(self, turn: Turn, text: str) -> bool:
+        """Whether the words interrupt the answer. Then it is interrupted, and the turn is one like any other."""
+        if turn.is_unclear and self._remark(turn, text) in (Remark.WORDS, Remark.STOP):
+            self._interrupt(turn)
+        return not turn.is_unclear
+
+    def _interrupt(self, turn: Turn) -> None:
+        turn.is_unclear = False
+        self._listener.on_barge_in()
+        self._listener.on_speech(turn)
+
+    def _wants_no_answer(self, turn: Turn, text: str) -> bool:
+        if turn.text:
+            # It was final before.
+            return False
+        if turn.is_over_answer:
+            return self._remark(turn, text) is not Remark.WORDS
+        return is_noise(text, turn.clear_frames)
 
     # The text so far.
 
@@ -201,15 +271,16 @@ class TurnRecognizer:
                 self._start_caption(turn)
 
     def _start_caption(self, turn: Turn) -> Recognition:
-        turn.next_caption_ms = self._endpointer.audio_ms + CAPTION_EVERY_MS
+        turn.next_caption_ms = self._endpointer.audio_ms + (JUDGE_EVERY_MS if turn.is_unclear else CAPTION_EVERY_MS)
         # A recognition that is still under way is of less audio.
         turn.caption_tasks.cancel()
         audio = self._endpointer.audio
         return Recognition(turn.caption_tasks.start(self._recognize_caption(turn, audio)), len(audio))
 
     async def _recognize_caption(self, turn: Turn, audio: bytes) -> Recognized:
-        recognized = await turn.recognize(audio, Urgency.IDLE)
-        if recognized.text:
+        recognized = await turn.recognize(audio, Urgency.SOON if turn.is_unclear else Urgency.IDLE)
+        is_sure = not turn.is_unclear or len(split(recognized.text)) >= SURE_WORDS
+        if recognized.text and is_sure and self._interrupts(turn, turn.join(recognized.text)):
             self._show(turn, turn.join(recognized.text))
         return recognized
 
@@ -237,26 +308,47 @@ class TurnRecognizer:
         audio = self._endpointer.audio
         return Recognition(turn.pause_tasks.start(turn.recognize(audio, urgency)), len(audio))
 
+    def _with_last_piece(self, turn: Turn, guess: Recognition) -> Recognition:
+        """Returns the recognition with the words after the last pause, if the recogniser dropped them."""
+        if turn.paused_after is None:
+            return guess
+        work = turn.recognize_last_piece(guess.task, self._endpointer.audio, turn.paused_after)
+        return Recognition(turn.pause_tasks.start(work), guess.audio_bytes)
+
+    def _complete(self, turn: Turn, end: str) -> str:
+        """Returns the text of the turn, with the request before it if it only completes that."""
+        text = turn.join(end)
+        if turn.before is None or not text:
+            return text
+        return continue_request(turn.before, text, self._engines.completeness) or text
+
     async def _judge(self, turn: Turn, guess: Recognition) -> None:
-        """Decides how much silence ends the turn: by its words or, if they do not tell, by its sound."""
-        text = turn.join((await guess.task).text)
-        if not text or not self._endpointer.is_open:
+        """Decides how much silence ends the turn, by its words and, if they leave a doubt, by its melody."""
+        end = (await guess.task).text
+        said = turn.join(end)
+        if turn.is_unclear and len(split(said)) < SURE_WORDS and self._remark(turn, said) is Remark.WORDS:
+            # The first half of a "yeah, yeah" may be any word. The answer is held, so there is time.
+            await asyncio.sleep(RELEASE_SILENCE_MS / 1_000)
+        if not self._endpointer.is_open:
+            return
+        self._interrupts(turn, said)
+        if turn.is_over_answer and self._wants_no_answer(turn, said):
+            self._handle(self._endpointer.require_silence(RELEASE_SILENCE_MS))
+            return
+        text = self._complete(turn, end)
+        if not text:
             return
         self._show(turn, text)
-        self._listener.on_guess(turn, text)
-        silences = self._engines.silences
-        match self._engines.completeness(text):
-            case Completeness.COMPLETE:
-                self._handle(self._endpointer.require_silence(silences.short_ms))
-            case Completeness.EXTENDABLE:
-                self._handle(self._endpointer.require_silence(silences.middle_ms))
-            case Completeness.UNKNOWN if await self._sounds_complete():
-                self._handle(self._endpointer.require_silence(silences.middle_ms))
+        completeness = self._engines.completeness(text)
+        if completeness is not Completeness.HANGING:
+            self._listener.on_guess(turn, text)
+        melody = await self._judge_melody() if needs_melody(completeness) else 0.0
+        silence_ms = self._engines.silences.after(completeness, melody, turn.expects)
+        self._handle(self._endpointer.require_silence(silence_ms))
 
-    async def _sounds_complete(self) -> bool:
+    async def _judge_melody(self) -> float:
         detector, audio = self._engines.detector, self._endpointer.sentence
-        score = await self._engines.detector_workers.run(lambda _: detector.completeness(audio), Urgency.SOON)
-        return score >= COMPLETE
+        return await self._engines.detector_workers.run(lambda _: detector.completeness(audio), Urgency.SOON)
 
     async def _finish(self, turn: Turn, silence_ms: int) -> None:
         """Finishes the turn. The text is usually known already."""
@@ -267,15 +359,25 @@ class TurnRecognizer:
                 turn.guess = self._recognize(turn, Urgency.NOW)
             recognized = await turn.guess.task
         except Exception as error:
+            if turn.is_unclear:
+                # It sounded like speech.
+                self._interrupt(turn)
             self._drop_turn()
             message = str(error) if isinstance(error, SpeechError) else NOT_UNDERSTOOD
             self._listener.on_failure(turn.id if turn.is_awaited else None, message)
             return
         # A turn that was final before has words, even if they are not recognised a second time.
-        text = turn.join(recognized.text) or turn.text
-        if not text:
+        said = turn.join(recognized.text) or turn.text
+        self._interrupts(turn, said)
+        text = self._complete(turn, recognized.text) or turn.text
+        if not text or self._wants_no_answer(turn, said):
             self._give_up(turn)
             return
+        if not turn.is_awaited and self._engines.completeness(text) is Completeness.HANGING:
+            # If the words were known too late to ask for more silence, the rest of it is waited for here.
+            left_ms = self._engines.silences.unfinished_ms - silence_ms - (self._loop.time() - ended_s) * 1_000
+            await asyncio.sleep(max(0.0, left_ms / 1_000))
         turn.text, turn.status = text, TurnStatus.FINAL
+        self._expects = Expectation.NOTHING
         wait_ms = (self._loop.time() - ended_s) * 1_000
         self._listener.on_final(turn, Timings(silence_ms, turn.known_ms + recognized.took_ms, wait_ms))

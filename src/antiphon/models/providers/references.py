@@ -3,6 +3,7 @@
 Text models: `builtin`, `openai:gpt-5`, `openai:http://127.0.0.1:8080/v1#qwen3`, `ollama:qwen3`,
 `ollama:http://box:11434#qwen3`, `gemini:gemini-3-flash`.
 Voice models: `gemini-live:gemini-3.8-live`, `openai-realtime:gpt-realtime-2`, `azure-realtime:https://….azure.com#mine`.
+Image models: `openai:gpt-image-2.5-flare`, `openai:http://127.0.0.1:8080/v1#flux`, `gemini:gemini-3.1-flash-image`.
 """
 
 from collections.abc import Collection, Mapping
@@ -27,6 +28,10 @@ VOICE_FORMS: Final = (
     '"cascade", "gemini-live:NAME", "openai-realtime:NAME", "azure-realtime:URL#DEPLOYMENT" or "none", such as '
     '"gemini-live:gemini-3.8-live" or "openai-realtime:gpt-realtime-2"'
 )
+IMAGE_FORMS: Final = (
+    '"openai:NAME", "openai:URL#NAME", "gemini:NAME" or "", such as "openai:gpt-image-2.5-flare" or '
+    '"openai:http://127.0.0.1:8080/v1#flux"'
+)
 CASCADE: Final = "cascade"
 NO_VOICE: Final = "none"
 
@@ -48,6 +53,7 @@ class Provider(StrEnum):
 
 
 TEXT_PROVIDERS: Final = (Provider.OPENAI, Provider.OLLAMA, Provider.GEMINI)
+IMAGE_PROVIDERS: Final = (Provider.OPENAI, Provider.GEMINI)
 VOICE_PROVIDERS: Final = (Provider.GEMINI_LIVE, Provider.OPENAI_REALTIME, Provider.AZURE_REALTIME)
 
 KEY_VARIABLES: Final[Mapping[Provider, str]] = {
@@ -149,6 +155,8 @@ def parse(text: str) -> ModelReference:
     name = text.partition(":")[0]
     if name in VOICE_PROVIDERS:
         raise ModelReferenceError(f'"{text}" is a model for voice. Set model.voice to it, and model.text to {FORMS}.')
+    if name == Provider.GEMINI and "://" in text:
+        raise ModelReferenceError(f'"{name}:" takes no address. Write "openai:URL#NAME" for a server of your own.')
     return _parse(text, TEXT_PROVIDERS, FORMS)
 
 
@@ -163,13 +171,19 @@ def parse_voice(text: str) -> ModelReference | None:
     return _parse(text, VOICE_PROVIDERS, VOICE_FORMS)
 
 
+def parse_images(text: str) -> ModelReference | None:
+    """Parses `images.model`; None for no model. Raises `ModelReferenceError`."""
+    try:
+        return _parse(text, IMAGE_PROVIDERS, IMAGE_FORMS) if text else None
+    except ModelReferenceError as error:
+        raise ModelReferenceError(f"images.model: {error}") from error
+
+
 def _parse(text: str, providers: Collection[Provider], forms: str) -> ModelReference:
     name, separator, rest = text.partition(":")
     if not separator or name not in providers:
         raise ModelReferenceError(f'there is no model "{text}". Write {forms}.')
     provider = Provider(name)
-    if "://" in rest and provider is Provider.GEMINI:
-        raise ModelReferenceError(f'"{name}:" takes no address. Write "openai:URL#NAME" for a server of your own.')
     try:
         url, model = parse_place(rest)
     except AddressError as error:

@@ -79,8 +79,12 @@ _PAGE: Final = re.compile(
     r"(?<![\w.])(?:(?:https?|ftp|wss?)://|www\.)[^\s<>\"'`)\]}”’]+(?<![.,;:!?…*_])", re.IGNORECASE
 )
 _HOST: Final = re.compile(r"(?:\w{2,5}://)?(?:[^/@?#]*@)?(?:www\.)?([^/:?#]*)", re.IGNORECASE)
-_BARE_HOST: Final = re.compile(r"(?<![\w.@/-])(?:[A-Za-z0-9][A-Za-z0-9-]{1,62}\.){1,8}[a-z]{2,63}(?![\w@/-]|\.\w)")
-"""A host without a scheme, "example.org", or a file, "main.py": both are said with "dot"."""
+_BARE_HOST: Final = re.compile(
+    r"(?<![\w.@/-])(?:[A-Za-z0-9][A-Za-z0-9-]{1,62}\.){1,8}[a-z]{2,63}(?:/[\w.?=&%~/-]{0,200})?(?<![.?])(?![\w@/-]|\.\w)"
+)
+"""A host without a scheme, "example.org/help", or a file, "main.py": both are said with "dot"."""
+_DOTTED_NUMBER: Final = re.compile(r"(?<![0-9.])[0-9]{1,9}(?:\.[0-9]{1,9}){2,8}(?![\w-]|\.[0-9])")
+"""A version, or the address of a machine. Voices leave its dots out."""
 _IPV6: Final = re.compile(
     r"(?<![\w:.])(?=\S{0,40}::|(?:[0-9a-f]{1,4}:){7})(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}(?![\w:])"
 )
@@ -98,9 +102,10 @@ def speak_addresses(text: str) -> str:
     """Reduces the address of a page to its host: the rest is useless in speech."""
     text = _PAGE.sub(lambda page: _spell(_host(page[0])), text)
     text = _MAIL.sub(lambda mail: f"{_spell(mail[1])} at {_spell(mail[2])}", text)
-    text = _BARE_HOST.sub(lambda host: _spell(host[0]), text)
+    text = _BARE_HOST.sub(lambda host: _spell(host[0].partition("/")[0]), text)
     text = _IPV6.sub("a numeric address", text)
-    return _PHONE.sub(_speak_phone, text)
+    text = _PHONE.sub(_speak_phone, text)
+    return _DOTTED_NUMBER.sub(lambda number: _spell(number[0]), text)
 
 
 def _host(page: str) -> str:

@@ -25,6 +25,8 @@ _SIGNS: Final = {
     "microgram": "µg|μg|mcg",
     "pound": "lb|lbs",
     "ounce": "oz",
+    "tablespoon": "tbsp",
+    "teaspoon": "tsp",
     "liter": "l|L",
     "milliliter": "ml|mL",
     "kilometer per hour": "km/h|kmh|kph",

@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from antiphon.models.background import BackgroundTasks
@@ -82,3 +84,27 @@ def test_speech_is_split_at_the_quietest_point_of_the_last_two_seconds() -> None
     loud = wave(1_000, 9_000)
     speech = gap + loud * 3 + gap + loud
     assert abs(find_cut(speech) - len(gap + loud * 3)) <= len(gap)
+
+
+async def recognized(text: str) -> Recognized:
+    return said(text)
+
+
+async def test_a_piece_that_the_recognizer_dropped_is_recognized_alone(
+    words: Vocabulary, recognizer: PerfectRecognizer
+) -> None:
+    before, piece = words.say("what time is it in"), words.say("Rome")
+    whole = asyncio.create_task(recognized("What time is it in?"))
+    turn = make_turn(recognizer)
+    heard = await turn.recognize_last_piece(whole, before + QUIET + piece, ("what time is it in", len(before)))
+    assert heard.text == "what time is it in Rome"
+    assert heard.took_ms == pytest.approx(50 + 250, abs=1)
+
+
+async def test_a_piece_that_was_recognized_is_not_recognized_twice(
+    words: Vocabulary, recognizer: PerfectRecognizer
+) -> None:
+    whole = asyncio.create_task(recognized("what time is it in Rome"))
+    heard = await make_turn(recognizer).recognize_last_piece(whole, QUIET, ("what time is it in", 0))
+    assert heard == said("what time is it in Rome")
+    assert recognizer.heard == []

@@ -5,14 +5,16 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
+from antiphon.models.cascade.end_of_turn import COLLECTING_MS
 from antiphon.models.cascade.endpointer import FRAME_MS, FRAME_SAMPLES, MAX_DROP_FRAMES, MIN_SPEECH_FRAMES, PAUSE_FRAMES
-from antiphon.models.cascade.turn_recognizer import COMPLETE, NOT_UNDERSTOOD, STALLED_S
+from antiphon.models.cascade.turn_recognizer import JOIN_WITHIN_S, NOT_UNDERSTOOD, STALLED_S
 from antiphon.models.completeness import Completeness
+from antiphon.models.expectation import Expectation
 from antiphon.speech.base import SpeechBusy, SpeechError, Urgency
 from tests.fakes.talk import TOLERANCE_S, Talk
 from tests.fakes.voice import CERTAIN, HZ, wave
 
-SHORT_S, MIDDLE_S, LONG_S = 0.3, 0.6, 0.9
+SHORT_S, MIDDLE_S, LONG_S, UNFINISHED_S = 0.3, 0.6, 0.9, 2.0
 
 
 # How long a silence has to be.
@@ -30,14 +32,22 @@ async def test_a_complete_request_waits_for_the_short_silence(talk: Talk) -> Non
     assert talk.listener.when("turn") - said_s == pytest.approx(SHORT_S, abs=TOLERANCE_S)
 
 
-async def test_a_request_that_could_go_on_waits_for_the_middle_silence(talk: Talk) -> None:
+async def test_a_request_that_could_go_on_waits_unless_it_sounds_complete(talk: Talk) -> None:
     talk.fakes.known["what time is it"] = Completeness.EXTENDABLE
+    talk.fakes.detector.says = 0.9
     said_s = await talk.say("what time is it")
     assert talk.listener.when("turn") - said_s == pytest.approx(MIDDLE_S, abs=TOLERANCE_S)
 
 
-async def test_a_turn_that_sounds_complete_waits_for_the_middle_silence(talk: Talk) -> None:
-    talk.fakes.detector.says = COMPLETE
+async def test_a_request_that_could_go_on_and_sounds_complete_waits_for_the_short_silence(talk: Talk) -> None:
+    talk.fakes.known["what time is it"] = Completeness.EXTENDABLE
+    talk.fakes.detector.says = 0.98
+    said_s = await talk.say("what time is it")
+    assert talk.listener.when("turn") - said_s == pytest.approx(SHORT_S, abs=TOLERANCE_S)
+
+
+async def test_an_unknown_request_that_sounds_complete_waits_for_the_middle_silence(talk: Talk) -> None:
+    talk.fakes.detector.says = 0.9
     said_s = await talk.say("tell me about it")
     assert talk.listener.when("turn") - said_s == pytest.approx(MIDDLE_S, abs=TOLERANCE_S)
 
@@ -49,20 +59,124 @@ async def test_the_beginning_of_a_request_waits_however_it_sounds(talk: Talk) ->
     assert talk.listener.when("turn") - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
 
 
-@pytest.mark.parametrize("completeness", [Completeness.COMPLETE, Completeness.EXTENDABLE, Completeness.PARTIAL])
+async def test_a_word_that_needs_another_is_waited_for_and_nothing_is_prepared(talk: Talk) -> None:
+    talk.fakes.known["what time is it in"] = Completeness.HANGING
+    talk.fakes.detector.says = 1.0
+    said_s = await talk.say("what time is it in", silence_ms=2_500)
+    assert talk.listener.when("turn") - said_s == pytest.approx(UNFINISHED_S, abs=TOLERANCE_S)
+    assert talk.listener.guesses == []
+
+
+async def test_a_hanging_request_is_waited_for_even_if_its_words_are_known_late(talk: Talk) -> None:
+    talk.fakes.known["what time is it in"] = Completeness.HANGING
+    talk.fakes.recognizer.delay_s = 1.2
+    said_s = await talk.say("what time is it in", silence_ms=2_500)
+    assert talk.listener.when("turn") - said_s == pytest.approx(UNFINISHED_S, abs=TOLERANCE_S)
+
+
+async def test_what_completes_a_hanging_request_after_a_long_pause_is_part_of_it(talk: Talk) -> None:
+    talk.fakes.known["what time is it in"] = Completeness.HANGING
+    talk.fakes.known["what time is it in Rome"] = Completeness.COMPLETE
+    await talk.say("what time is it in", silence_ms=1_700)
+    await talk.speak("Rome")
+    await talk.be_silent(1_000)
+    assert talk.listener.turns == ["what time is it in Rome"]
+
+
+@pytest.mark.parametrize(
+    "completeness", [Completeness.COMPLETE, Completeness.PARTIAL, Completeness.LISTING, Completeness.HANGING]
+)
 async def test_the_turn_detector_is_not_asked_when_the_words_are_conclusive(
     talk: Talk, completeness: Completeness
 ) -> None:
     talk.fakes.known["what time is it"] = completeness
-    await talk.say("what time is it")
+    await talk.say("what time is it", silence_ms=2_500)
     assert talk.listener.turns == ["what time is it"]
     assert talk.fakes.detector.asked == []
 
 
 async def test_a_turn_that_does_not_sound_complete_waits(talk: Talk) -> None:
-    talk.fakes.detector.says = COMPLETE - 0.01
+    talk.fakes.detector.says = 0.01
     said_s = await talk.say("tell me about it")
     assert talk.listener.when("turn") - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
+
+
+# What the answer before asked for.
+
+
+async def test_the_answer_to_a_question_for_digits_may_have_long_pauses(talk: Talk) -> None:
+    talk.recognizer.expect(Expectation.DIGITS)
+    talk.fakes.detector.says = 1.0
+    said_s = await talk.say("five five five", silence_ms=2_000)
+    collecting_s = COLLECTING_MS[Expectation.DIGITS] / 1_000
+    assert talk.listener.when("turn") - said_s == pytest.approx(collecting_s, abs=TOLERANCE_S)
+
+
+async def test_a_request_instead_of_digits_is_answered_as_soon_as_any(talk: Talk) -> None:
+    talk.recognizer.expect(Expectation.DIGITS)
+    talk.fakes.known["never mind"] = Completeness.COMPLETE
+    said_s = await talk.say("never mind")
+    assert talk.listener.when("turn") - said_s == pytest.approx(SHORT_S, abs=TOLERANCE_S)
+
+
+async def test_an_expectation_ends_with_the_turn_that_it_was_for(talk: Talk) -> None:
+    talk.recognizer.expect(Expectation.DIGITS)
+    await talk.say("five five five", silence_ms=2_000)
+    assert talk.recognizer.settle()
+    said_s = await talk.say("tell me about it", silence_ms=2_000)
+    assert talk.listener.at_s[-1] - said_s == pytest.approx(LONG_S, abs=TOLERANCE_S)
+
+
+async def test_an_expectation_outlasts_a_noise(talk: Talk) -> None:
+    talk.recognizer.expect(Expectation.DIGITS)
+    await talk.sound(wave(MIN_SPEECH_FRAMES * FRAME_MS - FRAME_MS, CERTAIN))
+    await talk.be_silent(1_500)
+    said_s = await talk.say("five five five", silence_ms=2_000)
+    collecting_s = COLLECTING_MS[Expectation.DIGITS] / 1_000
+    assert talk.listener.when("turn") - said_s == pytest.approx(collecting_s, abs=TOLERANCE_S)
+
+
+# Words that come after the answer has begun.
+
+
+async def begin_an_answer(talk: Talk) -> None:
+    talk.fakes.known["what time is it"] = Completeness.EXTENDABLE
+    talk.fakes.known["what time is it in Rome"] = Completeness.COMPLETE
+    await talk.say("what time is it")
+    assert talk.recognizer.settle()
+
+
+async def test_a_late_piece_that_does_not_stand_alone_is_joined_to_the_request_before_it(talk: Talk) -> None:
+    await begin_an_answer(talk)
+    await talk.speak("in Rome")
+    await talk.be_silent(1_500)
+    assert talk.listener.turns == ["what time is it", "what time is it in Rome"]
+    assert talk.listener.guesses[-1] == "what time is it in Rome"
+    assert talk.listener.continues == [None, None]
+
+
+async def test_a_late_request_is_its_own(talk: Talk) -> None:
+    await begin_an_answer(talk)
+    talk.fakes.known["in Rome"] = Completeness.COMPLETE
+    await talk.say("in Rome")
+    assert talk.listener.turns[-1] == "in Rome"
+
+
+async def test_what_comes_too_late_is_not_joined(talk: Talk) -> None:
+    await begin_an_answer(talk)
+    await talk.be_silent(round(JOIN_WITHIN_S * 1_000))
+    await talk.say("in Rome")
+    assert talk.listener.turns[-1] == "in Rome"
+
+
+async def test_the_answer_to_a_question_is_not_joined_to_the_request_before_it(talk: Talk) -> None:
+    await begin_an_answer(talk)
+    talk.recognizer.expect(Expectation.NAME)
+    await talk.say("in Rome")
+    assert talk.listener.turns[-1] == "in Rome"
+
+
+# When evidence comes late.
 
 
 async def test_evidence_that_comes_late_ends_the_turn_when_it_comes(talk: Talk) -> None:

@@ -1,10 +1,12 @@
 """What a test of a text model finds out, and what it advises."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from antiphon.compose.app import TOOLKIT
 from antiphon.compose.probing import probe_model
 from antiphon.config import Settings
 from antiphon.models.probe.report import Mark, Report
@@ -62,8 +64,9 @@ async def test_the_prompt_with_all_tools_is_counted(tmp_path: Path) -> None:
     report = await probe(tmp_path, tested_model.good)
     [size] = [finding for finding in report.findings if finding.check == "prompt with all tools"]
     assert size.value is not None
-    assert 3_000 < size.value < 6_000
-    assert size.text.endswith("for 19 tools")
+    in_text = [path for path in TOOLKIT.glob("*/schema.json") if "text" in json.loads(path.read_text())["allowedModes"]]
+    assert size.text.endswith(f"for {len(in_text)} tools")
+    assert 150 < size.value / len(in_text) < 350
 
 
 async def test_calls_that_are_written_as_text_are_told_apart(tmp_path: Path) -> None:

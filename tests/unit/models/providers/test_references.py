@@ -8,6 +8,7 @@ from antiphon.models.providers.references import (
     Provider,
     known_context_tokens,
     parse,
+    parse_images,
     parse_voice,
 )
 from antiphon.security.addresses import OPENAI_URL
@@ -233,3 +234,23 @@ def test_a_voice_model_on_this_machine_needs_no_key() -> None:
 )
 def test_the_context_of_a_vendors_own_model_is_known(text: str, tokens: int | None) -> None:
     assert known_context_tokens(parse(text)) == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "reference"),
+    [
+        ("", None),
+        ("openai:gpt-image-2.5-flare", ModelReference(Provider.OPENAI, "gpt-image-2.5-flare")),
+        ("openai:http://box:8080/v1#flux", ModelReference(Provider.OPENAI, "flux", "http://box:8080/v1")),
+        ("gemini:gemini-3.1-flash-image", ModelReference(Provider.GEMINI, "gemini-3.1-flash-image")),
+        ("gemini:https://proxy.example#m", ModelReference(Provider.GEMINI, "m", "https://proxy.example")),
+    ],
+)
+def test_a_model_for_images_is_named_like_one_for_text(text: str, reference: ModelReference | None) -> None:
+    assert parse_images(text) == reference
+
+
+@pytest.mark.parametrize("text", ["dall-e-3", "ollama:flux", "builtin", "openai:", "gemini-live:x", "openai:http://b"])
+def test_anything_else_is_no_model_for_images(text: str) -> None:
+    with pytest.raises(ModelReferenceError, match=r"^images\.model: "):
+        parse_images(text)

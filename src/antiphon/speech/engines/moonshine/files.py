@@ -16,7 +16,7 @@ MODEL: Final = "moonshine-base-en"
 ENCODER: Final = "encoder.onnx"
 DECODER: Final = "decoder.onnx"
 
-_RECIPE: Final = 2
+_RECIPE: Final = 3
 """Incremented when the graphs change, so that cached ones are rebuilt."""
 
 

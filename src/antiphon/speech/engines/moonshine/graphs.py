@@ -32,6 +32,7 @@ from antiphon.speech.engines.moonshine.model import (
     NEXT_TOKEN,
     PAST,
     PRESENT,
+    SCORES,
     TOKEN,
 )
 from antiphon.speech.engines.moonshine.network import MICROSOFT, Matrix, Network, Weights, read_weights
@@ -104,8 +105,10 @@ def build_decoder(weights: Weights) -> Network:
         after = f"layers.{layer + 1}/input_layernorm" if layer + 1 < LAYERS else "norm"
         normed = network.norm(state, weights.vector(f"{after}/Mul"))
     words = Matrix(embedding.values.T, embedding.scale, embedding.zero)
-    network.apply("ArgMax", network.multiply_few(normed, words), output=NEXT_TOKEN, axis=-1, keepdims=0)
+    scores = network.apply("Identity", network.multiply_few(normed, words), output=SCORES)
+    network.apply("ArgMax", scores, output=NEXT_TOKEN, axis=-1, keepdims=0)
     network.add_output(NEXT_TOKEN, np.int64, [1, "count"])
+    network.add_output(SCORES, np.float32, [1, "count", "vocabulary"])
     for name in PRESENT:
         network.add_output(name, np.float32, [1, HEADS, "tokens_now", HEAD_WIDTH])
     return network

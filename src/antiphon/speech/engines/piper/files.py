@@ -72,7 +72,7 @@ def find_voices(models_dir: Path) -> dict[str, VoiceFile]:
         if id != CACHE and id not in found and model.is_file() and (read := _read(config)):
             found[id] = VoiceFile(model, read, _describe(id, read), cache_dir(models_dir, id))
     if not found:
-        raise SpeechError(f"There is no Piper voice in {models_dir}. Get one with `antiphon models pull`.")
+        raise SpeechError(f"There is no Piper voice in {models_dir}. Get one with `antiphon models pull joe`.")
     return dict(sorted(found.items(), key=lambda item: (item[0] != DEFAULT_VOICE, item[0])))
 
 
