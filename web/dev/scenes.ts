@@ -78,6 +78,17 @@ export const SCENES: Readonly<Record<string, readonly object[]>> = {
   ],
   browser: [...turns, { type: "flyout", flyout_type: "browser", content: "https://example.org/", language: null, title: "Example" }],
   lost: turns,
+  due: [
+    ...turns,
+    {
+      type: "response",
+      text: "The guest network's password is **tulip-meadow**.",
+      citations: [{ id: "r1", title: "Guest wifi", url: null }, { id: "w1", title: "The manual", url: "https://example.org/" }],
+    },
+    { type: "image", url: "/images/gone.png", caption: "A picture that is gone" },
+    { type: "reminder", id: "r1", message: "Tea is ready", due: Date.now(), kind: "timer", missed: false },
+    { type: "reminder", id: "r2", message: "Call Ana", due: Date.now() - 86_400_000, kind: "reminder", missed: true },
+  ],
   blocked: [
     ...turns,
     { type: "reminder", id: "r1", message: "Pack the umbrella", due: Date.now() },

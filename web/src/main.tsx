@@ -9,6 +9,7 @@ import "./ui/thread.css";
 import "./ui/message.css";
 import "./ui/panels.css";
 import "./ui/sheets.css";
+import "./ui/knowledge.css";
 import "./ui/flyout.css";
 import { createPage } from "./view/page";
 import { createRecords } from "./view/records";

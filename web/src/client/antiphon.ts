@@ -48,7 +48,7 @@ export interface AntiphonOptions {
   client?: string;
   /** "json" asks for speech as WAV files inside messages. Default: binary frames, which are a quarter smaller. */
   audio?: AudioForm;
-  /** Whether the client itself ducks and then stops the assistant when the user speaks over it. Default: true. */
+  /** Whether the client itself turns the assistant down when something is loud, before the server decides. Default: true. */
   bargeIn?: boolean;
 }
 
@@ -65,7 +65,7 @@ export class Antiphon {
   microphone: MicrophoneState = { state: "off" };
   sound: SoundState = { state: "off" };
   level: Level = { input: 0, output: 0, speech: false };
-  playing: Playing = { playing: false, turn: 0, playedMs: 0, receivedMs: 0, complete: false, ducked: false };
+  playing: Playing = { playing: false, turn: 0, playedMs: 0, receivedMs: 0, complete: false, ducked: false, held: false };
 
   /** The server's state. */
   state: State = "idle";
@@ -289,6 +289,7 @@ export class Antiphon {
       mode: this.mode,
       audio,
       client,
+      features: ["hold"],
       ...(this.#token === undefined ? {} : { token: this.#token }),
       // If the session cannot be resumed, the conversation continues, and it already has the initial messages.
       ...(this.conversationId === null ? {} : { conversation_id: this.conversationId }),
@@ -353,6 +354,12 @@ export class Antiphon {
         if (message.last) this.#playback.complete(message.turn);
         break;
       }
+      case "hold":
+        this.#playback.hold();
+        break;
+      case "resume":
+        this.#playback.resume();
+        break;
       case "generation_complete":
         this.#playback.complete(message.turn);
         break;
@@ -380,7 +387,7 @@ export class Antiphon {
   }
 
   #frameCaptured({ pcm, rms }: CapturedFrame): void {
-    const { playing } = this.playing;
+    const playing = this.playing.playing && !this.playing.held;
     const frameMs = (pcm.length * 1000) / MICROPHONE_HZ;
     const isLoud = this.#gate.process(rms, frameMs, playing);
     this.#setLevel({ input: rms, speech: this.#gate.speech });
@@ -388,8 +395,7 @@ export class Antiphon {
     this.#session.sendAudio(encodeMicrophone(pcm, playing));
     if (this.#options.bargeIn === false) return;
     const verdict = this.#bargeIn.process(isLoud, frameMs, playing);
-    if (verdict === "interrupt") this.interrupt();
-    else if (verdict !== null) this.#playback.duck(verdict === "duck");
+    if (verdict !== null) this.#playback.duck(verdict === "duck");
   }
 
   #suspendIfQuiet(): void {

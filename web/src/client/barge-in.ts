@@ -1,14 +1,11 @@
 /**
- * Detects by loudness alone that somebody speaks over the assistant. The server decides with a real voice activity
- * detector, but a quarter of a second later. Until then playback is ducked rather than stopped, so that a cough does not
- * end an answer: 60 ms of loudness duck it, 250 ms stop it, and 300 ms of quiet restore it.
+ * Detects by loudness alone that somebody may speak over the assistant. The server decides with a real voice activity
+ * detector and by the words, but a network away. Until then playback is ducked: 60 ms of loudness duck it, and 300 ms of
+ * quiet restore it.
  */
 
 const DUCK_MS = 60;
-const INTERRUPT_MS = 250;
 const RELEASE_MS = 300;
-/** The longest quiet gap between two syllables. */
-const GAP_MS = 100;
 
 /** Levels are root mean squares. Speech after a browser's gain control is at about 0.05 to 0.1. */
 const MIN_SPEECH_RMS = 0.012;
@@ -48,7 +45,7 @@ export function createVoiceGate(): VoiceGate {
   };
 }
 
-export type Verdict = "duck" | "release" | "interrupt" | null;
+export type Verdict = "duck" | "release" | null;
 
 export interface BargeIn {
   /** Returns what to do after this frame; null if nothing changes. */
@@ -68,13 +65,7 @@ export function createBargeIn(): BargeIn {
         return null;
       }
       quietMs = isLoud ? 0 : quietMs + frameMs;
-      if (isLoud) loudMs += frameMs;
-      else if (!isDucked || quietMs > GAP_MS) loudMs = 0;
-      if (loudMs >= INTERRUPT_MS) {
-        loudMs = 0;
-        isDucked = false;
-        return "interrupt";
-      }
+      loudMs = isLoud ? loudMs + frameMs : 0;
       if (!isDucked && loudMs >= DUCK_MS) {
         isDucked = true;
         return "duck";

@@ -98,6 +98,8 @@ export interface Playing {
   complete: boolean;
   /** Whether playback is turned down because somebody seems to speak. */
   ducked: boolean;
+  /** Whether playback waits until the server knows what somebody has said over it. */
+  held: boolean;
 }
 
 /** A device that can be chosen. Without microphone permission browsers hide the names: `label` is empty then. */

@@ -10,6 +10,8 @@ import type { ClientMessage, State } from "./wire";
 
 /** The server accepts at most four reports a second. */
 const REPORT_MS = 250;
+/** How long playback is held at most. The server decides sooner, unless the connection is lost. */
+const HOLD_LIMIT_MS = 4000;
 /** The turn number of a voice sample, which belongs to no answer. */
 const VOICE_SAMPLE = 0;
 
@@ -27,18 +29,30 @@ export interface Playback {
   /** Like `stop`, and discards what still arrives until the server has changed its state. */
   interrupt(): { turn: number; playedMs: number } | null;
   duck(ducked: boolean): void;
+  /** Stops at once, but keeps what is left, until `resume` or `stop`. */
+  hold(): void;
+  resume(): void;
   followState(state: State): void;
   /** A new session started, which counts its turns from 1 again. */
   reset(): void;
 }
 
 export function createPlayback(
-  player: Pick<Player, "push" | "flush" | "duck">,
+  player: Pick<Player, "push" | "flush" | "duck" | "hold">,
   send: (message: ClientMessage) => void,
   changed: (now: Playing) => void,
   clock: () => number = () => performance.now(),
 ): Playback {
-  let now: Playing = { playing: false, turn: VOICE_SAMPLE, playedMs: 0, receivedMs: 0, complete: false, ducked: false };
+  let now: Playing = {
+    playing: false,
+    turn: VOICE_SAMPLE,
+    playedMs: 0,
+    receivedMs: 0,
+    complete: false,
+    ducked: false,
+    held: false,
+  };
+  let holdTimer: ReturnType<typeof setTimeout> | undefined;
   /** The newest turn that has speech, and its newest piece. */
   let newest = { turn: VOICE_SAMPLE, seq: -1 };
   /** How much speech has arrived, by turn: for the one that is playing and those queued behind it. */
@@ -88,8 +102,19 @@ export function createPlayback(
     stoppedTurn = Math.max(stoppedTurn, turn);
     player.flush();
     if (now.ducked) player.duck(false);
-    if (now.playing || now.ducked) change({ playing: false, ducked: false });
+    release();
+    if (now.playing || now.ducked || now.held) change({ playing: false, ducked: false, held: false });
     return heard;
+  }
+
+  function release(): void {
+    clearTimeout(holdTimer);
+    if (now.held) player.hold(false);
+  }
+
+  function resume(): void {
+    release();
+    if (now.held) change({ held: false });
   }
 
   return {
@@ -144,6 +169,15 @@ export function createPlayback(
       player.duck(ducked);
       change({ ducked });
     },
+    hold() {
+      if (!now.playing || now.held) return;
+      player.hold(true);
+      // Nothing sounds that would have to be turned down.
+      if (now.ducked) player.duck(false);
+      holdTimer = setTimeout(resume, HOLD_LIMIT_MS);
+      change({ held: true, ducked: false });
+    },
+    resume,
     followState(state) {
       if (state === "interrupted") stop();
       // Everything sent before the server knew of the interruption has arrived by now.

@@ -20,6 +20,8 @@ export interface Player {
   push(piece: Piece): void;
   /** Drops everything, with a fade-out of 10 ms. */
   flush(): void;
+  /** Stops within 10 ms and keeps what is left, or goes on. */
+  hold(held: boolean): void;
   setVolume(volume: number): void;
   duck(ducked: boolean): void;
   /** Disconnects from the audio output. The next piece opens it again. */
@@ -34,6 +36,7 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
   let waiting: Piece[] = [];
   let volume = 1;
   let isDucked = false;
+  let isHeld = false;
   /** Counts flushes, so that delayed reports from before a flush are ignored. */
   let generation = 0;
   const silentPlayer = createSilentPlayer(hooks);
@@ -48,6 +51,7 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
       node.port.onmessage = (event: MessageEvent<FromPlayer>) => report(event.data);
       node.connect(gain).connect(context.destination);
       latencyMs = () => 1000 * (context.outputLatency || context.baseLatency || 0);
+      if (isHeld) post({ hold: true });
       waiting.forEach((piece) => post({ push: piece }));
     } catch {
       waiting.forEach(silentPlayer.push);
@@ -95,6 +99,11 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
       silentPlayer.flush();
       post({ flush: true });
     },
+    hold(held) {
+      isHeld = held;
+      silentPlayer.hold(held);
+      post({ hold: held });
+    },
     setVolume(next) {
       volume = Math.max(0, Math.min(1, next));
       adjust();
@@ -115,21 +124,32 @@ export function createPlayer(sound: Sound, hooks: PlayerHooks): Player {
  * Stands in where there is no audio output: an answer takes as long as it would, so that the conversation continues
  * normally.
  */
-function createSilentPlayer(hooks: PlayerHooks): Pick<Player, "push" | "flush"> {
+function createSilentPlayer(hooks: PlayerHooks): Pick<Player, "push" | "flush" | "hold"> {
   let turn = -1;
   let playedMs = 0;
   let until = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let heldAt: number | null = null;
+
+  function wait(): void {
+    clearTimeout(timer);
+    const end: Progress = { turn, playedMs };
+    if (turn !== -1 && heldAt === null) timer = setTimeout(() => hooks.ended(end), until - performance.now());
+  }
+
   return {
     push(piece) {
       if (piece.turn !== turn) playedMs = 0;
       turn = piece.turn;
       const lengthMs = (piece.samples.length * 1000) / piece.hz;
       playedMs += lengthMs;
-      until = Math.max(until, performance.now()) + lengthMs;
-      clearTimeout(timer);
-      const end: Progress = { turn, playedMs };
-      timer = setTimeout(() => hooks.ended(end), until - performance.now());
+      until = Math.max(until, heldAt ?? performance.now()) + lengthMs;
+      wait();
+    },
+    hold(held) {
+      if (!held && heldAt !== null) until += performance.now() - heldAt;
+      heldAt = held ? performance.now() : null;
+      if (until > 0) wait();
     },
     flush() {
       clearTimeout(timer);

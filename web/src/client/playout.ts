@@ -23,6 +23,8 @@ export interface Playout {
   push(piece: Piece): void;
   /** Fades out and drops everything queued. What is pushed from now on is played after the fade. */
   flush(): void;
+  /** Fades out and keeps everything queued, or goes on where it stopped. */
+  hold(held: boolean): void;
   /** Fills the block, with silence if there is nothing to play, and returns its root mean square. */
   render(block: Float32Array): number;
   /** The current position; null while nothing plays. */
@@ -38,6 +40,9 @@ export function createPlayout(contextHz: number, onEnded: (end: Progress) => voi
   let queue: Piece[] = [];
   let fading: Piece[] | null = null;
   let fadeLeft = 0;
+  let isHeld = false;
+  /** Counts from `fadeSamples` down to 0 while it is held, and up again afterwards. */
+  let openness = fadeSamples;
   let tailLeft = 0;
   /** The index of the next sample in the first piece. */
   let offset = 0;
@@ -90,9 +95,19 @@ export function createPlayout(contextHz: number, onEnded: (end: Progress) => voi
       queue = [];
     },
 
+    hold(held) {
+      isHeld = held;
+    },
+
     render(block) {
       let energy = 0;
       for (let i = 0; i < block.length; i++) {
+        if (isHeld && openness === 0) {
+          if (fading !== null) endFade();
+          block[i] = 0;
+          continue;
+        }
+        openness = isHeld ? openness - 1 : Math.min(fadeSamples, openness + 1);
         if (fading !== null && fadeLeft === 0) endFade();
         const pieces = fading ?? queue;
         if (pieces.length === 0 && tailLeft === 0) {
@@ -105,7 +120,7 @@ export function createPlayout(contextHz: number, onEnded: (end: Progress) => voi
           resampler.feed(sample);
         }
         if (tailLeft > 0) tailLeft -= 1;
-        const sample = resampler.take() * (fading === null ? 1 : fadeLeft-- / fadeSamples);
+        const sample = resampler.take() * (fading === null ? 1 : fadeLeft-- / fadeSamples) * (openness / fadeSamples);
         block[i] = sample;
         energy += sample * sample;
       }

@@ -24,6 +24,11 @@ export const CLOSES: Readonly<Record<number, { reason: string; comeBack: boolean
 
 export type ErrorCode = "bad_json" | "unknown_type" | "bad_message" | "bad_settings" | "bad_audio" | "too_large" | "hello_late" | "resume_rejected" | "unknown_conversation" | "busy" | "model_failed" | "unavailable" | "conversation_gone" | "internal" | "unauthenticated" | "blocked" | "too_fast";
 
+export interface NumberedMessage {
+  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
+  n: number;
+}
+
 /** Introduces the client and says what it wants. Optional, but it must be the first message. */
 export interface HelloMessage {
   type: "hello";
@@ -41,6 +46,8 @@ export interface HelloMessage {
   audio?: AudioForm;
   /** Earlier turns as context for a new conversation, oldest first. */
   initial_messages?: InitialMessage[];
+  /** What the client can do beyond the basic messages: "hold" if it follows `hold` and `resume`. */
+  features?: string[];
   /** The client's name and version, for the log. */
   client?: string | null;
 }
@@ -160,45 +167,37 @@ export interface PingMessage {
 }
 
 /** The new state. It is the first message of every connection. */
-export interface StateChangedMessage {
+export interface StateChangedMessage extends NumberedMessage {
   type: "state";
   state: State;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** idle: Not listening. listening: The user may speak. processing: The answer is in progress. speaking: The answer is being played. interrupted: The user interrupted the answer; the next state follows at once. */
 export type State = "idle" | "interrupted" | "listening" | "processing" | "speaking";
 
 /** What the user said, as far as it is known. */
-export interface TranscriptMessage {
+export interface TranscriptMessage extends NumberedMessage {
   type: "transcript";
   text: string;
   /** A final transcript is sent after it is stored; interim ones are sent while the user speaks. */
   is_final: boolean;
   /** The turn that it belongs to. A transcript may come after the answer of its turn, or never. */
   turn: number | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** The next piece of the answer. */
-export interface ResponseChunkMessage {
+export interface ResponseChunkMessage extends NumberedMessage {
   type: "response_chunk";
   /** Only the new text. */
   text: string;
   is_first: boolean;
   turn: number | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** The typed messages that wait for the current answer to end, oldest first. Sent whenever the list changes. */
-export interface QueuedMessage {
+export interface QueuedMessage extends NumberedMessage {
   type: "queued";
   messages: QueuedText[];
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** A typed message that is waiting. */
@@ -208,16 +207,24 @@ export interface QueuedText {
 }
 
 /** The whole answer. It comes after its chunks and replaces them. Audio may come before it. */
-export interface ResponseMessage {
+export interface ResponseMessage extends NumberedMessage {
   type: "response";
   text: string;
   turn: number | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
+  /** The sources that the tools of this turn have returned, in their order. */
+  citations: Citation[];
+}
+
+/** A source of an answer. */
+export interface Citation {
+  /** The id of a record of the knowledge base, which `GET /api/kb/{id}` returns; or another name of the source. */
+  id: string;
+  title: string;
+  url: string | null;
 }
 
 /** A clause or a sentence of speech. */
-export interface AudioMessage {
+export interface AudioMessage extends NumberedMessage {
   type: "audio";
   /** A WAV file in base64: 22,050 Hz, mono, 16 bits. */
   data: string;
@@ -227,24 +234,35 @@ export interface AudioMessage {
   seq: number;
   /** Whether this is the last audio of the turn. */
   last: boolean;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
+}
+
+/** Stop playing at once, and keep the rest: somebody may speak. `resume` or the state `interrupted` follows. */
+export interface HoldMessage extends NumberedMessage {
+  type: "hold";
+  /** The answer to hold. Only clients whose `hello` has the feature "hold" are told. */
+  turn: number;
+}
+
+/** It was a noise, or an "okay": go on playing where the answer was held. */
+export interface ResumeMessage extends NumberedMessage {
+  type: "resume";
+  turn: number;
 }
 
 /** A tool is about to run. */
-export interface ToolCallMessage {
+export interface ToolCallMessage extends NumberedMessage {
   type: "tool_call";
   name: string;
   /** The arguments as the model gave them: an object, unless the model made a mistake. */
   args: unknown;
   /** The `tool_result` has the same id. */
   id: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
+  /** The tool's name for people, such as "Add to a list". Null if there is no such tool. */
+  title: string | null;
 }
 
 /** The result of a tool call. */
-export interface ToolResultMessage {
+export interface ToolResultMessage extends NumberedMessage {
   type: "tool_result";
   name: string;
   /** The tool's data, or {"error": …}. */
@@ -252,12 +270,10 @@ export interface ToolResultMessage {
   id: string | null;
   ok: boolean;
   duration_ms: number | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** Content to show beside the conversation. It comes between the `tool_call` and the `tool_result`. */
-export interface FlyoutMessage {
+export interface FlyoutMessage extends NumberedMessage {
   type: "flyout";
   flyout_type: FlyoutType;
   /** Text or a URL, never markup. */
@@ -265,15 +281,13 @@ export interface FlyoutMessage {
   /** The language of source text, such as "python". */
   language: string | null;
   title: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** browser: The content is a URL. code: The content is source text. terminal: The content is text that is added to the panel. */
 export type FlyoutType = "browser" | "code" | "terminal";
 
 /** Something went wrong. */
-export interface ErrorMessage {
+export interface ErrorMessage extends NumberedMessage {
   type: "error";
   /** A sentence to show to the user. */
   message: string;
@@ -281,12 +295,10 @@ export interface ErrorMessage {
   code: string;
   /** Whether another attempt may succeed. */
   retryable: boolean;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** The session of this connection. Sent again with each new handle. */
-export interface SessionMessage {
+export interface SessionMessage extends NumberedMessage {
   type: "session";
   session_id: string;
   conversation_id: string;
@@ -300,8 +312,6 @@ stays valid until this one is used, or until the client sends anything on this c
   expires_in_s: number;
   /** Null on a server without voice. */
   energy: EnergyLevels | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** The quality levels of the models in use; 0 means exhausted. */
@@ -313,55 +323,45 @@ export interface EnergyLevels {
 }
 
 /** The server will close this connection. Reconnect with the handle. */
-export interface GoAwayMessage {
+export interface GoAwayMessage extends NumberedMessage {
   type: "go_away";
   time_left_ms: number;
   reason: string;
   resume: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** The model has finished this answer, which may still be playing. */
-export interface GenerationCompleteMessage {
+export interface GenerationCompleteMessage extends NumberedMessage {
   type: "generation_complete";
   turn: number;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** The conversation continues in voice: the client opens the microphone and sends `start_voice`. */
-export interface VoiceSessionStartMessage {
+export interface VoiceSessionStartMessage extends NumberedMessage {
   type: "voice_session_start";
   session_id: string;
   /** The request that will be answered first. */
   pending_request: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** The call is over; the conversation continues in text. */
-export interface EndVoiceSessionMessage {
+export interface EndVoiceSessionMessage extends NumberedMessage {
   type: "end_voice_session";
   reason: string;
   final_message: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** This user is blocked. */
-export interface TimeoutMessage {
+export interface TimeoutMessage extends NumberedMessage {
   type: "timeout";
   /** Unix time in milliseconds. */
   until: number;
   duration_seconds: number;
   message: string;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** Asks the user to approve a call exactly as it is shown. Answered by `confirm`. */
-export interface ConfirmationRequestMessage {
+export interface ConfirmationRequestMessage extends NumberedMessage {
   type: "confirmation_request";
   confirmation_token: string;
   tool: string;
@@ -372,23 +372,21 @@ export interface ConfirmationRequestMessage {
   expires_at: number;
   /** The `id` of the `tool_call` that waits for the answer. The `tool_result` of an approved call has the same id. */
   id: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
+  /** The tool's name for people. */
+  title: string | null;
 }
 
 /** A confirmation request was answered, or it expired. */
-export interface ConfirmationResolvedMessage {
+export interface ConfirmationResolvedMessage extends NumberedMessage {
   type: "confirmation_resolved";
   confirmation_token: string;
   outcome: Outcome;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 export type Outcome = "approved" | "denied" | "expired";
 
 /** The model in use has changed, or there is none any more. */
-export interface EnergyMessage {
+export interface EnergyMessage extends NumberedMessage {
   type: "energy";
   mode: Mode;
   level: number;
@@ -402,14 +400,12 @@ export interface EnergyMessage {
   requires_fallback: boolean;
   /** In how many seconds a better model may be used again. Null: it is not known, or nothing prevents it. */
   again_in_s: number | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 export type EnergyReason = "manual" | "rate-limit-exceeded" | "session-reset";
 
 /** A short notification. */
-export interface NoticeMessage {
+export interface NoticeMessage extends NumberedMessage {
   type: "notice";
   kind: NoticeKind;
   text: string;
@@ -417,14 +413,12 @@ export interface NoticeMessage {
   code: string | null;
   /** How long to show it. Null: the client decides. */
   duration_ms: number | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 export type NoticeKind = "error" | "info" | "success" | "warning";
 
 /** How long the parts of a turn took, in milliseconds. Null: the turn had no such part. */
-export interface TurnMetricsMessage {
+export interface TurnMetricsMessage extends NumberedMessage {
   type: "turn_metrics";
   turn: number;
   /** From the end of the user's speech to the decision that the turn is over. */
@@ -437,17 +431,13 @@ export interface TurnMetricsMessage {
   first_audio_ms: number | null;
   /** From the end of the user's speech to the first audio of the answer. */
   total_ms: number | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** The turns of the conversation that was resumed or loaded, oldest first. */
-export interface HistoryMessage {
+export interface HistoryMessage extends NumberedMessage {
   type: "history";
   conversation_id: string;
   turns: HistoryTurn[];
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** One turn of a conversation. */
@@ -472,30 +462,35 @@ export interface HistoryCall {
   result: unknown;
   /** Null: the outcome is unknown. */
   ok: boolean | null;
+  /** As in `tool_call`. */
+  title: string | null;
 }
 
-/** A reminder is due. */
-export interface ReminderMessage {
+/** A reminder, a timer or an alarm rings. In a call, the server also says it. */
+export interface ReminderMessage extends NumberedMessage {
   type: "reminder";
+  /** It is different each time that a reminder rings. */
   id: string;
+  /** The text to show. */
   message: string;
   /** Unix time in milliseconds. */
   due: number;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
+  kind: ReminderKind;
+  /** Whether the time had passed for more than a minute, since no client of the user was connected. */
+  missed: boolean;
 }
 
+export type ReminderKind = "alarm" | "reminder" | "timer";
+
 /** An image that was generated or found. */
-export interface ImageMessage {
+export interface ImageMessage extends NumberedMessage {
   type: "image";
   url: string;
   caption: string | null;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** The settings in force. */
-export interface SettingsUpdatedMessage {
+export interface SettingsUpdatedMessage extends NumberedMessage {
   type: "settings_updated";
   theme: string | null;
   /** The speed of speech, in percent of the normal speed. */
@@ -505,17 +500,13 @@ export interface SettingsUpdatedMessage {
   voice: string | null;
   greeting: boolean;
   captions: boolean;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 /** The answer to a `ping`. */
-export interface PongMessage {
+export interface PongMessage extends NumberedMessage {
   type: "pong";
   /** The same as in the `ping`. */
   t: number;
-  /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
-  n: number;
 }
 
 export interface ClientMessages {
@@ -547,6 +538,8 @@ export interface ServerMessages {
   queued: QueuedMessage;
   response: ResponseMessage;
   audio: AudioMessage;
+  hold: HoldMessage;
+  resume: ResumeMessage;
   tool_call: ToolCallMessage;
   tool_result: ToolResultMessage;
   flyout: FlyoutMessage;
@@ -573,4 +566,4 @@ export interface ServerMessages {
 export type ServerMessage = ServerMessages[keyof ServerMessages];
 
 /** Clients ignore all other types. */
-export const SERVER_TYPES: ReadonlySet<string> = new Set(["state", "transcript", "response_chunk", "queued", "response", "audio", "tool_call", "tool_result", "flyout", "error", "session", "go_away", "generation_complete", "voice_session_start", "end_voice_session", "timeout", "confirmation_request", "confirmation_resolved", "energy", "notice", "turn_metrics", "history", "reminder", "image", "settings_updated", "pong"]);
+export const SERVER_TYPES: ReadonlySet<string> = new Set(["state", "transcript", "response_chunk", "queued", "response", "audio", "hold", "resume", "tool_call", "tool_result", "flyout", "error", "session", "go_away", "generation_complete", "voice_session_start", "end_voice_session", "timeout", "confirmation_request", "confirmation_resolved", "energy", "notice", "turn_metrics", "history", "reminder", "image", "settings_updated", "pong"]);

@@ -31,7 +31,7 @@ class CaptureProcessor extends AudioWorkletProcessor {
 
 registerProcessor("antiphon-capture", CaptureProcessor);
 
-export type ToPlayer = { push: Piece } | { flush: true };
+export type ToPlayer = { push: Piece } | { flush: true } | { hold: boolean };
 /** `level` is the root mean square since the last report, before the volume is applied. */
 export type FromPlayer = { position: Progress; level: number } | { ended: Progress };
 
@@ -46,6 +46,7 @@ class PlayerProcessor extends AudioWorkletProcessor {
     super(options);
     this.port.onmessage = (event: MessageEvent<ToPlayer>) => {
       if ("push" in event.data) this.#playout.push(event.data.push);
+      else if ("hold" in event.data) this.#playout.hold(event.data.hold);
       else this.#playout.flush();
     };
   }

@@ -8,15 +8,19 @@ import { Header, type SheetName } from "./Header";
 import { HistorySheet } from "./HistorySheet";
 import { listenToKeys } from "./keyboard";
 import { KeysSheet } from "./KeysSheet";
+import { KnowledgeSheet } from "./KnowledgeSheet";
 import { Notices } from "./Notices";
-import { Reminders } from "./Reminders";
+import { Reminders, Ringer } from "./Reminders";
 import { SettingsSheet } from "./SettingsSheet";
 import { StatusSheet } from "./StatusSheet";
 import { Thread } from "./Thread";
 import type { PageState } from "../view/state";
+import { Viewer } from "./Viewer";
 import { Welcome } from "./Welcome";
 
-const SHEETS = { history: HistorySheet, status: StatusSheet, settings: SettingsSheet, keys: KeysSheet } as const;
+const SHEETS = {
+  history: HistorySheet, knowledge: KnowledgeSheet, status: StatusSheet, settings: SettingsSheet, keys: KeysSheet,
+} as const;
 
 /** Whether there is something to read. During a call, event lines alone do not count. */
 function hasWords({ items, queue, talk }: PageState): boolean {
@@ -27,6 +31,7 @@ function hasWords({ items, queue, talk }: PageState): boolean {
 export function App() {
   const page = usePage();
   const hasThread = useSelector(hasWords);
+  const isReading = useSelector((state) => state.openRecord !== null);
   const [sheet, setSheet] = useState<SheetName | null>(null);
   const { reducedMotion } = page.settings.value;
   const theme = useTheme();
@@ -35,6 +40,10 @@ export function App() {
     document.documentElement.dataset["theme"] = theme;
     document.documentElement.dataset["motion"] = reducedMotion ? "reduced" : "";
   }, [theme, reducedMotion]);
+  useEffect(() => {
+    // A record can also be opened from the thread.
+    if (isReading) setSheet("knowledge");
+  }, [isReading]);
   useEffect(() => listenToKeys(page, () => setSheet("keys")), [page]);
 
   const Open = sheet === null ? null : SHEETS[sheet];
@@ -48,7 +57,9 @@ export function App() {
         {hasThread ? <Thread /> : <Welcome />}
         <Dock hasOrb={hasThread} showStatus={() => setSheet("status")} />
       </main>
+      <Ringer />
       <Flyout />
+      <Viewer />
       <Confirmation />
       {Open !== null && <Open close={() => setSheet(null)} />}
     </div>

@@ -1,7 +1,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Confirmation as Question } from "../view/state";
-import { formatCountdown, nameTool } from "../view/format";
+import { formatCountdown, titleTool } from "../view/format";
 import { useCountdown, useModal, usePage, useSelector } from "./hooks";
+import { Reminders } from "./Reminders";
 import { ArgumentTable } from "./ToolCard";
 
 /** Shows one confirmation at a time, the oldest first. */
@@ -40,9 +41,10 @@ function Dialog({ question }: { question: Question }) {
           <h2 id="confirmation-title">Approve this action?</h2>
           <span class="countdown" role="timer" aria-label="Time left">{formatCountdown(left)}</span>
         </header>
+        <Reminders />
         <div class="sheet-body">
           <p id="confirmation-preview" class="preview">{question.preview}</p>
-          <p class="tool-label">This is exactly what will run: {nameTool(question.tool)}</p>
+          <p class="tool-label">This is exactly what will run: {titleTool({ title: question.title, name: question.tool })}</p>
           <ArgumentTable args={question.args} />
         </div>
         <footer class="sheet-foot">

@@ -3,10 +3,11 @@ import { describeAssistant, describeConnection, describeMicrophone, type Status 
 import { useSelector } from "./hooks";
 import { Icon, type IconName } from "./Icon";
 
-export type SheetName = "history" | "status" | "settings" | "keys";
+export type SheetName = "history" | "knowledge" | "status" | "settings" | "keys";
 
 const BUTTONS: readonly { sheet: SheetName; label: string; icon: IconName }[] = [
   { sheet: "history", label: "Conversations and calls", icon: "history" },
+  { sheet: "knowledge", label: "Knowledge base", icon: "book" },
   { sheet: "status", label: "Models, latency and notices", icon: "pulse" },
   { sheet: "settings", label: "Settings", icon: "settings" },
   { sheet: "keys", label: "Keyboard shortcuts", icon: "keys" },

@@ -2,7 +2,9 @@ import { useEffect, useState } from "preact/hooks";
 import { type CallRecord, type ConversationEntry, isBeingSummarized, summaryOf } from "../view/records";
 import { formatDuration } from "../view/format";
 import { usePage, useSelector } from "./hooks";
+import { ConfirmedButton } from "./ConfirmedButton";
 import { Icon } from "./Icon";
+import { Problem } from "./Problem";
 import { Sheet } from "./Sheet";
 
 /** How often to look for a summary that is being written. */
@@ -178,33 +180,6 @@ function Summary({ call }: { call: CallRecord }) {
   if (summary !== null) return <p>{summary}</p>;
   if (call.duration_ms === null) return <p class="quiet">The summary is written when the call ends.</p>;
   return <p class="quiet">{isBeingSummarized(call, page.now()) ? "The summary is being written…" : "Summary unavailable."}</p>;
-}
-
-/**
- * A button for what cannot be undone: the first click asks for confirmation in place. With a target it is an icon
- * button.
- */
-function ConfirmedButton({ label, target, act }: { label: string; target?: string; act: () => void }) {
-  const [isAsked, setAsked] = useState(false);
-  if (isAsked) {
-    return (
-      <button type="button" class="button danger" onBlur={() => setAsked(false)} onClick={act}>
-        {label}?{target !== undefined && <span class="visually-hidden"> “{target}”</span>}
-      </button>
-    );
-  }
-  const name = `${label} “${target}”`;
-  return target !== undefined ? (
-    <button type="button" class="icon-button" aria-label={name} title={name} onClick={() => setAsked(true)}>
-      <Icon name="bin" />
-    </button>
-  ) : (
-    <button type="button" class="button wide" onClick={() => setAsked(true)}>{label}</button>
-  );
-}
-
-function Problem({ text }: { text: string }) {
-  return text === "" ? null : <p class="problem" role="alert">{text}</p>;
 }
 
 function formatDay(ms: number): string {

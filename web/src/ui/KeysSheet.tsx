@@ -11,7 +11,7 @@ export function KeysSheet({ close }: { close: () => void }) {
   ] as const;
   const keys = [
     ...(canTalk ? talking : []),
-    ["Escape", "Stop the assistant, or close the open panel"],
+    ["Escape", "Dismiss a reminder, close the open panel, or stop the assistant"],
     ["/", "Go to the message box"],
     ["Enter", "Send; with Shift, start a new line"],
     ["?", "Show this list"],

@@ -1,66 +1,97 @@
-import { useEffect } from "preact/hooks";
-import { formatTime } from "../view/format";
+import { useEffect, useRef } from "preact/hooks";
+import { formatMoment } from "../view/format";
+import { describeReminder, isOverSpeech } from "../view/reminders";
+import type { Reminder } from "../view/state";
+import { COMPOSER_ID } from "./Composer";
 import { usePage, useSelector } from "./hooks";
 import { Icon } from "./Icon";
+import { createNotifier } from "./notifier";
+import { createRinger } from "./ringer";
 
-/** The chime has two soft notes. It is synthesised, so that no sound file has to be loaded. */
-const NOTES_HZ = [660, 880] as const;
-const NOTE_S = 0.45;
-const REPEAT_MS = 4000;
-const TIMES = 5;
+/** How often the title of the window changes while something is due. */
+const FLASH_MS = 1000;
+const SILENT = "Your browser blocks sound until you click or press a key on this page.";
 
+/** What is due, and how to dismiss it. It is shown in dialogs too, since they make the rest of the page inert. */
 export function Reminders() {
   const page = usePage();
   const reminders = useSelector((state) => state.reminders);
-  const newest = reminders.at(-1)?.id;
-  useEffect(() => (newest === undefined ? undefined : ring()), [newest]);
-  if (reminders.length === 0) return null;
+  const isBlocked = useSelector((state) => state.isRingBlocked);
+  const box = useRef<HTMLDivElement>(null);
+
+  function dismiss(dismissed: readonly Reminder[]): void {
+    for (const { key } of dismissed) page.dispatch({ type: "reminder_dismissed", key });
+    // The button that had the focus is gone.
+    requestAnimationFrame(() => {
+      if (document.activeElement !== document.body) return;
+      const dialog = box.current?.closest("dialog");
+      const next = box.current?.querySelector("button") ?? dialog?.querySelector("button") ?? document.getElementById(COMPOSER_ID);
+      next?.focus();
+    });
+  }
+
   return (
-    <div class="reminders" role="alert">
-      {reminders.map(({ id, message, due }) => (
-        <div key={id} class="reminder">
-          <Icon name="bell" />
+    <div ref={box} class="reminders" role="alert" aria-atomic="false">
+      {reminders.map((reminder) => (
+        <div key={reminder.key} class="reminder" data-missed={reminder.missed}>
+          <Icon name={reminder.kind === "reminder" ? "bell" : "clock"} />
           <span>
-            <strong>{message}</strong>
-            <span class="quiet"> {formatTime(due)}</span>
+            <span class="quiet">{describeReminder(reminder)} </span>
+            <strong>{reminder.message}</strong>
+            <time class="quiet" dateTime={new Date(reminder.due).toISOString()}> {formatMoment(reminder.due, page.now())}</time>
           </span>
-          <button type="button" class="button" onClick={() => page.dispatch({ type: "reminder_dismissed", id })}>
-            Dismiss
+          <button type="button" class="button" onClick={() => dismiss([reminder])}>
+            Dismiss<span class="visually-hidden"> “{reminder.message}”</span>
           </button>
         </div>
       ))}
+      {reminders.length > 0 && isBlocked && <p class="reminders-note quiet">{SILENT}</p>}
+      {reminders.length > 1 && (
+        <button type="button" class="button reminders-all" onClick={() => dismiss(reminders)}>Dismiss all</button>
+      )}
     </div>
   );
 }
 
-/** Rings a few times, or until it is stopped. Browsers keep it silent if the user has not interacted with the page. */
-function ring(): () => void {
-  if (typeof AudioContext === "undefined") return () => undefined;
-  const context = new AudioContext();
-  let left = TIMES;
-  play(context);
-  const timer = setInterval(() => {
-    left -= 1;
-    if (left > 0) play(context);
-    else stop();
-  }, REPEAT_MS);
-  function stop(): void {
-    clearInterval(timer);
-    if (context.state !== "closed") void context.close();
-  }
-  return stop;
+/** Rings for what is due, says it in the title of the window, and has the system show it. It draws nothing. */
+export function Ringer() {
+  const page = usePage();
+  const reminders = useSelector((state) => state.reminders);
+  const { reducedMotion } = page.settings.value;
+  const ringer = useRef<ReturnType<typeof createRinger> | null>(null);
+  const notifier = useRef<ReturnType<typeof createNotifier> | null>(null);
+
+  useEffect(() => {
+    ringer.current = createRinger({
+      volume: () => page.settings.value.volume / 100,
+      output: () => page.settings.value.output,
+      isOverSpeech: () => isOverSpeech(page.state.value),
+      blocked: (isBlocked) => page.dispatch({ type: "ring_blocked", isBlocked }),
+    });
+    notifier.current = createNotifier(() => page.settings.value.notifications);
+    return () => {
+      ringer.current?.stop();
+      notifier.current?.stop();
+    };
+  }, []);
+  useEffect(() => {
+    ringer.current?.follow(reminders);
+    notifier.current?.follow(reminders);
+  }, [reminders]);
+
+  const newest = reminders.findLast(({ missed }) => !missed);
+  const alert = newest === undefined ? null : `${describeReminder(newest)}: ${newest.message}`;
+  useEffect(() => (alert === null ? undefined : flashTitle(alert, reducedMotion)), [alert, reducedMotion]);
+  return null;
 }
 
-function play(context: AudioContext): void {
-  NOTES_HZ.forEach((hz, index) => {
-    const start = context.currentTime + index * NOTE_S * 0.6;
-    const tone = new OscillatorNode(context, { frequency: hz });
-    const volume = new GainNode(context, { gain: 0 });
-    volume.gain.setValueAtTime(0, start);
-    volume.gain.linearRampToValueAtTime(0.18, start + 0.02);
-    volume.gain.exponentialRampToValueAtTime(0.001, start + NOTE_S);
-    tone.connect(volume).connect(context.destination);
-    tone.start(start);
-    tone.stop(start + NOTE_S);
-  });
+/** Returns a function that restores the title. */
+function flashTitle(text: string, isStill: boolean): () => void {
+  const before = document.title;
+  document.title = text;
+  const timer = isStill ? undefined : setInterval(() => (document.title = document.title === text ? before : text), FLASH_MS);
+  return () => {
+    clearInterval(timer);
+    document.title = before;
+  };
 }

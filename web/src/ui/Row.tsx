@@ -1,10 +1,11 @@
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { QueuedText } from "../client/antiphon";
 import type { AssistantItem, FlyoutItem, ImageItem, Item, UserItem } from "../view/state";
 import { imageUrl } from "../view/urls";
 import { usePage } from "./hooks";
 import { Icon } from "./Icon";
 import { Markdown } from "./Markdown";
+import { Sources } from "./Sources";
 import { ToolCard } from "./ToolCard";
 
 /** One item in the thread. It renders again only if the item changes. */
@@ -87,6 +88,7 @@ function Answer({ item }: { item: AssistantItem }) {
     <div class="answer" data-status={item.status} aria-busy={item.status === "streaming"}>
       <span class="visually-hidden">Antiphon: </span>
       <Markdown text={item.text} heardChars={item.heardChars} />
+      <Sources citations={item.citations} />
       {isCut && <p class="note cut">{describeCut(item)}</p>}
     </div>
   );
@@ -98,13 +100,33 @@ function describeCut({ status, heardChars }: AssistantItem): string {
 }
 
 function Picture({ item }: { item: ImageItem }) {
+  const page = usePage();
+  const [isBroken, setBroken] = useState(false);
   const url = imageUrl(item.url, location.href);
   if (url === null) return <p class="event">This picture was not loaded because its address is not safe.</p>;
   return (
     <figure class="picture">
-      <a href={url} target="_blank" rel="noopener noreferrer">
-        <img src={url} alt={item.caption ?? "Image without a description"} loading="lazy" referrerPolicy="no-referrer" />
-      </a>
+      {isBroken ? (
+        <div class="picture-broken">
+          <p class="problem">This picture could not be loaded.</p>
+          <button type="button" class="button" onClick={() => setBroken(false)}>Try again</button>
+        </div>
+      ) : (
+        <button
+          type="button"
+          class="picture-button"
+          aria-label={`Show in full size: ${item.caption ?? "picture"}`}
+          onClick={() => page.dispatch({ type: "image_opened", key: item.key })}
+        >
+          <img
+            src={url}
+            alt={item.caption ?? "Image without a description"}
+            loading="lazy"
+            referrerPolicy="no-referrer"
+            onError={() => setBroken(true)}
+          />
+        </button>
+      )}
       {item.caption !== null && <figcaption>{item.caption}</figcaption>}
     </figure>
   );

@@ -4,6 +4,7 @@ import type { VoiceEntry } from "../view/records";
 import { type Settings, type Theme, THEMES } from "../view/settings";
 import { nameKey } from "../view/format";
 import { usePage, useSelector } from "./hooks";
+import { allowNotifications, canNotify } from "./notifier";
 import { Sheet } from "./Sheet";
 
 const THEME_NAMES: Readonly<Record<Theme, string>> = {
@@ -27,6 +28,7 @@ export function SettingsSheet({ close }: { close: () => void }) {
       {canTalk && <Speech />}
       {canTalk && <SoundDevices />}
       {canTalk && <Conversation />}
+      <Reminding hasVolume={!canTalk} />
       <Access />
     </Sheet>
   );
@@ -149,6 +151,45 @@ function Conversation() {
         </button>
       </div>
       <p class="quiet">Press ? on the page to see all shortcuts.</p>
+    </section>
+  );
+}
+
+/** A server without a voice rings too, so that the volume must be here. */
+function Reminding({ hasVolume }: { hasVolume: boolean }) {
+  const page = usePage();
+  const { notifications } = page.settings.value;
+  const [isRefused, setRefused] = useState(false);
+
+  async function turn(isOn: boolean): Promise<void> {
+    const isAllowed = isOn && (await allowNotifications());
+    setRefused(isOn && !isAllowed);
+    page.change({ notifications: isAllowed });
+  }
+
+  return (
+    <section class="group">
+      <h3>Reminders, timers and alarms</h3>
+      {hasVolume && <Range setting="volume" label="Volume" least={0} most={100} step={1} />}
+      <label class="toggle">
+        <span>Notify me when this page is not in view</span>
+        <input
+          type="checkbox"
+          role="switch"
+          checked={notifications}
+          onChange={(event) => {
+            // It is on only once the browser has allowed it.
+            const isOn = event.currentTarget.checked;
+            event.currentTarget.checked = notifications;
+            void turn(isOn);
+          }}
+        />
+      </label>
+      {isRefused && (
+        <p class="problem" role="alert">
+          {canNotify() ? "Your browser does not allow this page to notify you. You can change that in its settings for this site." : "Notifications need a page that is served over HTTPS."}
+        </p>
+      )}
     </section>
   );
 }

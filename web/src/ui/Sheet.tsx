@@ -3,22 +3,24 @@ import { useRef } from "preact/hooks";
 import { CallControls } from "./Dock";
 import { Icon } from "./Icon";
 import { useModal } from "./hooks";
+import { Reminders } from "./Reminders";
 
 interface SheetProps {
   title: string;
   side: "left" | "right" | "center";
+  isWide?: boolean;
   close: () => void;
   children: ComponentChildren;
 }
 
 /** A modal panel. The browser closes it on Escape. */
-export function Sheet({ title, side, close, children }: SheetProps) {
+export function Sheet({ title, side, isWide = false, close, children }: SheetProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   useModal(dialog);
   return (
     <dialog
       ref={dialog}
-      class={`sheet sheet-${side}`}
+      class={`sheet sheet-${side}${isWide ? " sheet-wide" : ""}`}
       aria-label={title}
       onCancel={(event) => {
         event.preventDefault();
@@ -36,6 +38,7 @@ export function Sheet({ title, side, close, children }: SheetProps) {
             <Icon name="close" />
           </button>
         </header>
+        <Reminders />
         <div class="sheet-body">{children}</div>
         <CallControls />
       </div>

@@ -1,6 +1,6 @@
 import { findCitations } from "../view/urls";
 import type { ToolItem } from "../view/state";
-import { formatDuration, formatValue, nameTool } from "../view/format";
+import { formatDuration, formatValue, titleTool } from "../view/format";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
 
@@ -23,7 +23,7 @@ export function ToolCard({ item }: { item: ToolItem }) {
       <details>
         <summary>
           <Icon name="tool" />
-          <span class="tool-name">{nameTool(item.name)}</span>
+          <span class="tool-name">{titleTool(item)}</span>
           <span class="tool-hint">{hint(item)}</span>
           <span class="tool-status">
             {STATUS[item.status]}

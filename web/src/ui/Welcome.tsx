@@ -2,12 +2,12 @@ import { describeAssistant, describePause, nameKey } from "../view/format";
 import { usePage, useSelector } from "./hooks";
 import { TalkButton } from "./TalkButton";
 
-/** Questions that the built-in assistant can answer. */
+/** What people ask for every day. The built-in assistant answers each of them, and only the weather needs a network. */
 const EXAMPLES = [
-  "What time is it in Tokyo?",
-  "What is 15 percent of 80?",
-  "How many days until Christmas?",
-  "Tell me a joke",
+  "Set a timer for five minutes",
+  "Put milk on the shopping list",
+  "Remind me to call Mum at six",
+  "What's the weather in Oslo?",
 ] as const;
 
 const IN_CALL = "Just start talking. You can interrupt at any time.";

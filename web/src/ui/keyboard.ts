@@ -38,7 +38,9 @@ export function listenToKeys(page: Page, showKeys: () => void): () => void {
 
   function escape(event: KeyboardEvent): void {
     event.preventDefault();
-    if (page.state.value.openFlyout !== null) page.dispatch({ type: "flyout_closed" });
+    const due = page.state.value.reminders.at(-1);
+    if (due !== undefined) page.dispatch({ type: "reminder_dismissed", key: due.key });
+    else if (page.state.value.openFlyout !== null) page.dispatch({ type: "flyout_closed" });
     else page.interrupt();
   }
 

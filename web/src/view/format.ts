@@ -1,5 +1,6 @@
 /** State and values as text: the status line, names, times, and the thread as Markdown. */
 
+import type { Citation } from "../client/antiphon";
 import { type Item, type PageState, TOKEN_NEEDED } from "./state";
 
 /** The colour of a status. */
@@ -95,6 +96,11 @@ export function nameTool(name: string): string {
   return words === "" ? "Tool" : words[0]!.toUpperCase() + words.slice(1);
 }
 
+/** What people see of a tool. */
+export function titleTool({ title, name }: { title: string | null; name: string }): string {
+  return title?.trim() || nameTool(name);
+}
+
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const seconds = ms / 1000;
@@ -114,6 +120,13 @@ export function formatCountdown(ms: number): string {
 /** The time of day, as in "14:05". */
 export function formatTime(ms: number): string {
   return new Date(ms).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+}
+
+/** The time of day, with the day unless it is today. */
+export function formatMoment(ms: number, now: number): string {
+  const date = new Date(ms);
+  const isToday = date.toDateString() === new Date(now).toDateString();
+  return isToday ? formatTime(ms) : `${date.toLocaleDateString(undefined, { day: "numeric", month: "short" })}, ${formatTime(ms)}`;
 }
 
 /** The name of the key with this `KeyboardEvent.code`: "KeyT" becomes "T". */
@@ -136,9 +149,9 @@ function writeItem(item: Item): string {
     case "user":
       return item.status === "interim" ? "" : `**You:** ${item.text}`;
     case "assistant":
-      return `**Antiphon:** ${item.text}${item.status === "interrupted" ? " *(interrupted)*" : ""}`;
+      return [`**Antiphon:** ${item.text}${item.status === "interrupted" ? " *(interrupted)*" : ""}`, ...item.citations.map(writeCitation)].join("\n\n");
     case "tool":
-      return `${fence(`${nameTool(item.name)} (${item.status})\n${formatValue(item.args)}\n${formatValue(item.result)}`)}`;
+      return `${fence(`${titleTool(item)} (${item.status})\n${formatValue(item.args)}\n${formatValue(item.result)}`)}`;
     case "image":
       return `![${item.caption ?? "Picture"}](${item.url})`;
     case "event":
@@ -146,6 +159,10 @@ function writeItem(item: Item): string {
     case "flyout":
       return "";
   }
+}
+
+function writeCitation({ title, url }: Citation, index: number): string {
+  return `${index + 1}. ${url ? `[${title}](${url})` : title}`;
 }
 
 /** The fence is longer than any in the text, so that the text cannot end it. */

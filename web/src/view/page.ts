@@ -60,10 +60,12 @@ export interface Page {
 
 export function createPage(environment: Environment): Page {
   const { createClient, now, local, tab } = environment;
-  const state: Signal<PageState> = signal(initialState());
   const settings: Signal<Settings> = signal(storage.loadSettings(local));
   const listeners = new Set<(level: Level) => void>();
   const saved = storage.loadTab(tab);
+  // A reload must not silence an alarm.
+  const { reminders } = saved;
+  const state: Signal<PageState> = signal({ ...initialState(), reminders, seenReminders: reminders.map(({ key }) => key) });
   let token = saved.token;
   const records = environment.makeRecords(() => token);
   let wasMuted = false;
@@ -71,7 +73,9 @@ export function createPage(environment: Environment): Page {
   let client = attach(toOptions(saved));
 
   function dispatch(event: ViewEvent): void {
+    const before = state.value.reminders;
     state.value = reduce(state.value, event, now());
+    if (state.value.reminders !== before) storage.saveReminders(tab, state.value.reminders);
   }
 
   function attach(options: AntiphonOptions): Antiphon {
@@ -105,6 +109,8 @@ export function createPage(environment: Environment): Page {
     dispatch(message);
     saveConversation(from);
     if (message.type === "voice_session_start") talk(message.pending_request);
+    // They may have been changed by voice.
+    if (message.type === "settings_updated") adopt(from, { speed: message.voice_speed, volume: message.volume });
     // The voice may be unavailable for a moment only.
     if (message.type === "notice" && message.code === VOICE_UNAVAILABLE) checkVoice();
     // Another model may answer now at the same level.
@@ -114,6 +120,13 @@ export function createPage(environment: Environment): Page {
       settings.value = { ...settings.value, voice: "" };
       storage.saveSettings(local, settings.value);
     }
+  }
+
+  function adopt(from: Antiphon, changed: Pick<Settings, "speed" | "volume">): void {
+    if (changed.speed === settings.value.speed && changed.volume === settings.value.volume) return;
+    settings.value = { ...settings.value, ...changed };
+    storage.saveSettings(local, settings.value);
+    from.setVolume(changed.volume / 100);
   }
 
   function checkVoice(): void {

@@ -1,6 +1,7 @@
-/** The server's HTTP API: conversations, calls, models and voices. */
+/** The server's HTTP API: conversations, calls, models, voices and the knowledge base. */
 
 import type { HistoryTurn, Mode } from "../client/antiphon";
+import { createKnowledge, type Knowledge } from "./knowledge";
 
 export interface ConversationEntry {
   id: string;
@@ -83,15 +84,20 @@ export interface Records {
   energy(): Promise<EnergyReport>;
   /** Gives the session a new connection to its model. The conversation is kept. */
   renewModel(sessionId: string): Promise<void>;
+  readonly knowledge: Knowledge;
 }
 
 const UNREACHABLE = "The server cannot be reached. Try again once the page is connected.";
 
 export function createRecords(base: string, token: () => string | null): Records {
-  async function request(method: "GET" | "DELETE" | "POST", path: string): Promise<unknown> {
+  async function request(method: "GET" | "DELETE" | "POST", path: string, given?: unknown): Promise<unknown> {
     const bearer = token();
-    const headers: Record<string, string> = bearer === null ? {} : { authorization: `Bearer ${bearer}` };
-    const response = await fetch(new URL(path, base), { method, headers }).catch(() => null);
+    const headers: Record<string, string> = {
+      ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+      ...(given === undefined ? {} : { "content-type": "application/json" }),
+    };
+    const sent = given === undefined ? {} : { body: JSON.stringify(given) };
+    const response = await fetch(new URL(path, base), { method, headers, ...sent }).catch(() => null);
     if (response === null) throw new Error(UNREACHABLE);
     const body: unknown = response.status === 204 ? null : await response.json().catch(() => null);
     if (!response.ok) throw new Error(readError(body) ?? `The request failed (status ${response.status}).`);
@@ -125,6 +131,7 @@ export function createRecords(base: string, token: () => string | null): Records
     async renewModel(sessionId) {
       await request("POST", `api/sessions/${id(sessionId)}/renew`);
     },
+    knowledge: createKnowledge(request),
     async voices() {
       return ((await request("GET", "api/voices")) as { voices?: VoiceEntry[] } | null)?.voices ?? [];
     },
@@ -132,6 +139,6 @@ export function createRecords(base: string, token: () => string | null): Records
 }
 
 function readError(body: unknown): string | null {
-  const message = (body as { error?: { message?: unknown } } | null)?.error?.message;
+  const { error, message = error?.message } = (body ?? {}) as { error?: { message?: unknown }; message?: unknown };
   return typeof message === "string" ? message : null;
 }

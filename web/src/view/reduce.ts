@@ -9,6 +9,8 @@ import { applyEnergy, applyLevels, applyReport } from "./energy";
 import * as episode from "./episode";
 import { showError, logNotice, notify, dismissNotice } from "./notices";
 import type { EnergyReport } from "./records";
+import { addReminder, dismissReminder } from "./reminders";
+import type { RecordDraft } from "./knowledge";
 import { append, type PageState, type Talk, TOKEN_NEEDED } from "./state";
 import * as thread from "./thread";
 import * as tools from "./tools";
@@ -37,7 +39,13 @@ export type LocalEvent =
   | { type: "confirmation_expired"; token: string }
   | { type: "flyout_opened"; flyout: string }
   | { type: "flyout_closed" }
-  | { type: "reminder_dismissed"; id: string }
+  | { type: "reminder_dismissed"; key: string }
+  | { type: "ring_blocked"; isBlocked: boolean }
+  | { type: "image_opened"; key: string }
+  | { type: "image_closed" }
+  | { type: "record_opened"; id: string }
+  | { type: "record_closed" }
+  | { type: "record_draft_changed"; changed: Partial<RecordDraft> }
   | { type: "notice_dismissed"; key: string }
   | { type: "notice_added"; kind: NoticeKind; text: string; code: string | null }
   /** Adds a line to the thread. */
@@ -79,7 +87,7 @@ function applyMessage(state: PageState, message: ServerMessage, now: number): Pa
     case "response_chunk":
       return thread.addAnswerChunk(state, withTurn(message), message.is_first, now);
     case "response":
-      return thread.finishAnswer(state, withTurn(message), now);
+      return thread.finishAnswer(state, { ...withTurn(message), citations: message.citations ?? [] }, now);
     case "tool_call":
       return tools.addCall(state, message, now);
     case "tool_result":
@@ -120,12 +128,7 @@ function applyMessage(state: PageState, message: ServerMessage, now: number): Pa
     case "turn_metrics":
       return { ...state, metrics: [...state.metrics, message].slice(-KEPT_METRICS) };
     case "reminder":
-      if (state.reminders.some((each) => each.id === message.id)) return state;
-      return thread.addEvent(
-        { ...state, reminders: [...state.reminders, { id: message.id, message: message.message, due: message.due }] },
-        `Reminder: ${message.message}`,
-        now,
-      );
+      return addReminder(state, message, now);
     case "error":
       if (message.code === "unknown_conversation") {
         const gone = episode.showConversationGone(state);
@@ -206,7 +209,19 @@ function applyLocal(state: PageState, event: LocalEvent, now: number): PageState
     case "flyout_closed":
       return { ...state, openFlyout: null };
     case "reminder_dismissed":
-      return { ...state, reminders: state.reminders.filter((each) => each.id !== event.id) };
+      return dismissReminder(state, event.key);
+    case "ring_blocked":
+      return { ...state, isRingBlocked: event.isBlocked };
+    case "image_opened":
+      return { ...state, openImage: event.key };
+    case "image_closed":
+      return { ...state, openImage: null };
+    case "record_opened":
+      return { ...state, openRecord: event.id };
+    case "record_closed":
+      return { ...state, openRecord: null };
+    case "record_draft_changed":
+      return { ...state, recordDraft: { ...state.recordDraft, ...event.changed } };
     case "notice_dismissed":
       return dismissNotice(state, event.key);
     case "notice_added":

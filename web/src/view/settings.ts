@@ -1,6 +1,7 @@
 /** The user's settings, stored in the browser. The resume handle is never stored. */
 
 import type { InitialMessage } from "../client/antiphon";
+import type { Reminder } from "./state";
 
 export const THEMES = [
   "midnight",
@@ -38,6 +39,8 @@ export interface Settings {
   talkKey: string;
   /** Reduces motion even if the system does not ask for it. */
   reducedMotion: boolean;
+  /** Whether reminders are shown by the system too, while the page is not in view. */
+  notifications: boolean;
 }
 
 export const DEFAULTS: Readonly<Settings> = {
@@ -52,12 +55,14 @@ export const DEFAULTS: Readonly<Settings> = {
   timestamps: false,
   talkKey: "Space",
   reducedMotion: false,
+  notifications: false,
 };
 
 const KEY = "antiphon.settings";
 const CONVERSATION = "antiphon.conversation";
 const BEGINNING = "antiphon.beginning";
 const TOKEN = "antiphon.token";
+const REMINDERS = "antiphon.reminders";
 
 /** Storage may be full, forbidden, or contain anything. */
 export function loadSettings(store: Storage | null): Settings {
@@ -74,7 +79,7 @@ function sanitize(stored: Record<string, unknown>): Settings {
     const value = stored[key];
     return typeof value === "string" && value.length <= 256 ? value : DEFAULTS[key];
   };
-  const flag = (key: "captions" | "greeting" | "timestamps" | "reducedMotion") => {
+  const flag = (key: "captions" | "greeting" | "timestamps" | "reducedMotion" | "notifications") => {
     const value = stored[key];
     return typeof value === "boolean" ? value : DEFAULTS[key];
   };
@@ -94,6 +99,7 @@ function sanitize(stored: Record<string, unknown>): Settings {
     timestamps: flag("timestamps"),
     talkKey: text("talkKey") || DEFAULTS.talkKey,
     reducedMotion: flag("reducedMotion"),
+    notifications: flag("notifications"),
   };
 }
 
@@ -107,16 +113,23 @@ export interface Tab {
   /** The messages that a conversation starts with, until the server has stored it. */
   beginning: InitialMessage[];
   token: string | null;
+  /** Reminders that were not dismissed. */
+  reminders: Reminder[];
 }
 
 export function loadTab(store: Storage | null): Tab {
-  return { conversationId: read(store, CONVERSATION), beginning: loadBeginning(store), token: read(store, TOKEN) };
+  return {
+    conversationId: read(store, CONVERSATION),
+    beginning: loadList(store, BEGINNING, isMessage),
+    token: read(store, TOKEN),
+    reminders: loadList(store, REMINDERS, isReminder),
+  };
 }
 
-function loadBeginning(store: Storage | null): InitialMessage[] {
+function loadList<T>(store: Storage | null, key: string, isValid: (value: unknown) => value is T): T[] {
   try {
-    const stored: unknown = JSON.parse(read(store, BEGINNING) ?? "[]");
-    return Array.isArray(stored) && stored.every(isMessage) ? stored : [];
+    const stored: unknown = JSON.parse(read(store, key) ?? "[]");
+    return Array.isArray(stored) && stored.every(isValid) ? stored : [];
   } catch {
     return [];
   }
@@ -127,8 +140,22 @@ function isMessage(value: unknown): value is InitialMessage {
   return (role === "user" || role === "assistant") && typeof content === "string" && content !== "";
 }
 
+function isReminder(value: unknown): value is Reminder {
+  const { key, message, due, kind, missed } = (value ?? {}) as Partial<Reminder>;
+  const isKind = kind === "reminder" || kind === "timer" || kind === "alarm";
+  return typeof key === "string" && typeof message === "string" && typeof due === "number" && isKind && typeof missed === "boolean";
+}
+
 export function saveBeginning(store: Storage | null, messages: readonly InitialMessage[]): void {
-  write(store, BEGINNING, messages.length > 0 ? JSON.stringify(messages) : null);
+  saveList(store, BEGINNING, messages);
+}
+
+export function saveReminders(store: Storage | null, reminders: readonly Reminder[]): void {
+  saveList(store, REMINDERS, reminders);
+}
+
+function saveList(store: Storage | null, key: string, list: readonly unknown[]): void {
+  write(store, key, list.length > 0 ? JSON.stringify(list) : null);
 }
 
 export function saveConversation(store: Storage | null, id: string | null): void {

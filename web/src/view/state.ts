@@ -1,6 +1,7 @@
 /** The state of the page, as plain values. Only `reduce` creates new states. */
 
 import type {
+  Citation,
   Connection,
   EnergyReason,
   FlyoutType,
@@ -8,10 +9,12 @@ import type {
   Mode,
   NoticeKind,
   QueuedText,
+  ReminderKind,
   SoundState,
   State,
   TurnMetricsMessage,
 } from "../client/antiphon";
+import { EMPTY_DRAFT, type RecordDraft } from "./knowledge";
 
 interface ItemBase {
   key: string;
@@ -47,6 +50,8 @@ export interface AssistantItem extends ItemBase {
   status: "streaming" | "final" | "interrupted" | "dropped";
   /** How many characters were heard, estimated from the audio; null if all were, or if it was not spoken. */
   heardChars: number | null;
+  /** The sources of the answer. The last segment has them. */
+  citations: readonly Citation[];
 }
 
 /**
@@ -59,6 +64,8 @@ export interface ToolItem extends ItemBase {
   kind: "tool";
   id: string | null;
   name: string;
+  /** What people see in the place of the name; null if the server has not said. */
+  title: string | null;
   args: unknown;
   status: ToolStatus;
   result: unknown;
@@ -101,15 +108,20 @@ export interface Confirmation {
   /** The id of the call. */
   id: string | null;
   tool: string;
+  title: string | null;
   args: Record<string, unknown>;
   preview: string;
   expiresAt: number;
 }
 
 export interface Reminder {
-  id: string;
+  /** Its id and its time. */
+  key: string;
   message: string;
   due: number;
+  kind: ReminderKind;
+  /** Whether it was due while the page was not connected. */
+  missed: boolean;
 }
 
 export interface Notice {
@@ -173,7 +185,18 @@ export interface PageState {
   /** The key of the flyout that is shown. */
   openFlyout: string | null;
   confirmations: readonly Confirmation[];
+  /** The reminders that were not dismissed yet, the oldest first. */
   reminders: readonly Reminder[];
+  /** The keys of all that were shown. */
+  seenReminders: readonly string[];
+  /** Whether the browser does not let the page ring. */
+  isRingBlocked: boolean;
+  /** The key of the picture that is shown in full size. */
+  openImage: string | null;
+  /** The id of the record of the knowledge base that is shown. */
+  openRecord: string | null;
+  /** The record that the user is writing. */
+  recordDraft: RecordDraft;
   notices: readonly Notice[];
   energy: Readonly<Record<Mode, Energy | null>>;
   metrics: readonly TurnMetricsMessage[];
@@ -223,6 +246,11 @@ export function initialState(): PageState {
     openFlyout: null,
     confirmations: [],
     reminders: [],
+    seenReminders: [],
+    isRingBlocked: false,
+    openImage: null,
+    openRecord: null,
+    recordDraft: EMPTY_DRAFT,
     notices: [],
     energy: { voice: null, text: null },
     metrics: [],

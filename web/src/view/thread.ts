@@ -1,6 +1,6 @@
 /** The thread: transcripts, answers and what happened in between. */
 
-import type { FlyoutType, HistoryMessage } from "../client/antiphon";
+import type { Citation, FlyoutType, HistoryMessage } from "../client/antiphon";
 import {
   append, type AssistantItem, findUser, inTurnOrder, isOfNewestTurn, type Item, NOT_PLAYED, type PageState, remove, replace,
   type UserItem,
@@ -108,6 +108,7 @@ function toWords(text: string): string[] {
 interface Answer {
   text: string;
   turn: number | null;
+  citations?: readonly Citation[];
 }
 
 export function addAnswerChunk(before: PageState, { text, turn }: Answer, isFirst: boolean, now: number): PageState {
@@ -133,9 +134,9 @@ function beginAnswer(state: PageState, turn: number | null): PageState {
 }
 
 function appendSegment(
-  state: PageState, { text, turn }: Answer, number: number, status: AssistantItem["status"], now: number,
+  state: PageState, { text, turn, citations = [] }: Answer, number: number, status: AssistantItem["status"], now: number,
 ): PageState {
-  return append(state, { kind: "assistant", answer: number, text, turn, status, heardChars: null, at: now });
+  return append(state, { kind: "assistant", answer: number, text, turn, citations, status, heardChars: null, at: now });
 }
 
 /** The number of the answer to this turn that is being streamed; without a turn, of the newest one. */
@@ -151,13 +152,13 @@ function isOfAnswer(item: Item, answer: number): item is AssistantItem {
 }
 
 /** The complete answer replaces what was streamed, segment by segment. */
-export function finishAnswer(before: PageState, { text, turn }: Answer, now: number): PageState {
+export function finishAnswer(before: PageState, { text, turn, citations = [] }: Answer, now: number): PageState {
   const state = learnTurn(before, turn);
   const number = findStreaming(state, turn);
   if (number === null) {
     if (text.trim() === "") return state;
     const begun = beginAnswer(state, turn);
-    return appendSegment(begun, { text, turn }, begun.answer, "final", now);
+    return appendSegment(begun, { text, turn, citations }, begun.answer, "final", now);
   }
   const segments = state.items.filter((item) => isOfAnswer(item, number));
   let rest = text;
@@ -171,7 +172,8 @@ export function finishAnswer(before: PageState, { text, turn }: Answer, now: num
   const items = state.items
     .map((item): Item => (isOfAnswer(item, number) ? { ...item, text: texts.get(item)!, status: "final" } : item))
     .filter((item) => !isOfAnswer(item, number) || item.text.trim() !== "");
-  return { ...state, items };
+  const last = items.findLast((item) => isOfAnswer(item, number));
+  return { ...state, items: items.map((item): Item => (item === last ? { ...last, citations } : item)) };
 }
 
 /** Marks streaming answers as dropped: they will not be finished. */
@@ -261,7 +263,7 @@ export function loadHistory(state: PageState, message: HistoryMessage): PageStat
     }
     next = { ...addHistoryCalls(next, calls ?? [], at), answer: next.answer + 1 };
     if (text === "") continue;
-    next = append(next, { kind: "assistant", answer: next.answer, text, status: "final", heardChars: null, at });
+    next = append(next, { kind: "assistant", answer: next.answer, text, status: "final", heardChars: null, citations: [], at });
   }
   next = expireUnapproved(markCallsLost(next));
   // Confirmations that belong to another conversation are gone.
@@ -270,7 +272,7 @@ export function loadHistory(state: PageState, message: HistoryMessage): PageStat
 }
 
 export function clear(state: PageState): PageState {
-  return { ...state, items: [], queue: [], unqueuing: [], flyouts: [], openFlyout: null };
+  return { ...state, items: [], queue: [], unqueuing: [], flyouts: [], openFlyout: null, openImage: null };
 }
 
 export function addEvent(state: PageState, text: string, now: number): PageState {

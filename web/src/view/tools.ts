@@ -7,14 +7,14 @@ const CONFIRMATION_REQUIRED = "CONFIRMATION_REQUIRED";
 const ACTIVE: ReadonlySet<ToolStatus> = new Set(["running", "waiting", "approved"]);
 const NOT_RUN: ReadonlySet<ToolStatus> = new Set(["declined", "expired"]);
 
-type Call = Pick<ToolCallMessage, "name" | "args" | "id">;
+type Call = Pick<ToolCallMessage, "name" | "args" | "id"> & Partial<Pick<ToolCallMessage, "title">>;
 type Result = Pick<ToolResultMessage, "name" | "result" | "id"> & Partial<Pick<ToolResultMessage, "ok" | "duration_ms">>;
 type Question = Omit<ConfirmationRequestMessage, "type" | "n">;
 
-export function addCall(state: PageState, { id, name, args }: Call, now: number | null): PageState {
+export function addCall(state: PageState, { id, name, args, title = null }: Call, now: number | null): PageState {
   // Ids are unique among active calls; another session may use them again.
   const isKnown = id != null && findCard(state, (item) => item.id === id && ACTIVE.has(item.status)) !== undefined;
-  return isKnown ? state : appendCard(state, { id: id ?? null, name, args, status: "running", at: now });
+  return isKnown ? state : appendCard(state, { id: id ?? null, name, title, args, status: "running", at: now });
 }
 
 export function addResult(state: PageState, message: Result, now: number | null): PageState {
@@ -48,13 +48,14 @@ export function addConfirmation(state: PageState, question: Question, now: numbe
   if (findCard(state, (item) => item.question?.token === token) !== undefined) return state;
   const id = question.id ?? null;
   const card = findCard(state, (item) => (id === null ? isWithoutQuestion(item, tool) : item.id === id && item.status !== "done"));
-  const changed = { status: "waiting", question: { token, preview } } as const;
+  const title = question.title ?? card?.title ?? null;
+  const changed = { status: "waiting", title, question: { token, preview } } as const;
   const shown =
     card === undefined
       ? appendCard(state, { id, name: tool, args, at: now, ...changed })
       : replace(state, card, { ...changed, args, result: null, durationMs: null });
   const others = shown.confirmations.filter((each) => each.token !== card?.question?.token);
-  return { ...shown, confirmations: [...others, { token, id, tool, args, preview, expiresAt }] };
+  return { ...shown, confirmations: [...others, { token, id, tool, title, args, preview, expiresAt }] };
 }
 
 function isWithoutQuestion(item: ToolItem, name: string): boolean {
@@ -90,11 +91,11 @@ export function restoreConfirmations(state: PageState): PageState {
 
 /** Adds the calls of a history. An approved call is in it twice: as requested, and as run. */
 export function addHistoryCalls(state: PageState, calls: readonly HistoryCall[], at: number | null): PageState {
-  return calls.reduce((shown, { id, name, args, result, ok }) => {
+  return calls.reduce((shown, { id, name, title, args, result, ok }) => {
     const wasRun = ok !== null && !needsConfirmation(result);
     // The run may have a different id.
     const asked = wasRun ? findCard(shown, (item) => item.status === "waiting" && item.name === name) : undefined;
-    const called = addCall(asked === undefined ? shown : replace(shown, asked, { id }), { id, name, args }, at);
+    const called = addCall(asked === undefined ? shown : replace(shown, asked, { id }), { id, name, title, args }, at);
     return ok === null ? called : addResult(called, { id, name, result, ok }, at);
   }, state);
 }
@@ -110,7 +111,7 @@ function changeStatus(state: PageState, change: (status: ToolStatus) => ToolStat
 type NewCard = Pick<ToolItem, "id" | "name" | "args" | "status" | "at"> & Partial<ToolItem>;
 
 function appendCard(state: PageState, card: NewCard): PageState {
-  return append(state, { kind: "tool", result: null, durationMs: null, question: null, ...card });
+  return append(state, { kind: "tool", title: null, result: null, durationMs: null, question: null, ...card });
 }
 
 /** Finds the newest matching card. */

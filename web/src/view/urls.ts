@@ -2,6 +2,7 @@
 
 const LINKS: ReadonlySet<string> = new Set(["http:", "https:", "mailto:"]);
 const PAGES: ReadonlySet<string> = new Set(["http:", "https:"]);
+const IMAGES = "/images/";
 const RASTER = /^data:image\/(?:png|jpeg|gif|webp);base64,[a-z0-9+/=]+$/i;
 
 export function linkUrl(text: unknown): string | null {
@@ -12,11 +13,22 @@ export function frameUrl(text: unknown): string | null {
   return absolute(text, PAGES);
 }
 
-/** Pictures may also come from the server itself. SVG data URLs are refused: SVG is a document, not just a picture. */
+/**
+ * Pictures come from this server's folder for them, or from anywhere over HTTPS, as the page's content security policy
+ * allows. SVG data URLs are refused: SVG is a document, not just a picture.
+ */
 export function imageUrl(text: unknown, base: string): string | null {
   if (typeof text !== "string") return null;
   if (RASTER.test(text)) return text;
-  return URL.canParse(text, base) ? absolute(new URL(text, base).href, PAGES) : null;
+  if (!URL.canParse(text, base)) return null;
+  const url = new URL(text, base);
+  if (url.origin === new URL(base).origin) return url.pathname.startsWith(IMAGES) ? url.href : null;
+  return url.protocol === "https:" ? url.href : null;
+}
+
+/** Whether the browser can save it by a link: pages of other origins are opened instead. */
+export function isSavable(url: string, base: string): boolean {
+  return RASTER.test(url) || new URL(url, base).origin === new URL(base).origin;
 }
 
 function absolute(text: unknown, schemes: ReadonlySet<string>): string | null {

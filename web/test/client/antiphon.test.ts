@@ -71,6 +71,7 @@ test("hello contains the token, the mode, the conversation and binary audio", ()
     token: "secret",
     mode: "text",
     audio: "binary",
+    features: ["hold"],
     conversation_id: "c0",
     client: "antiphon-web/1",
   });
@@ -303,15 +304,27 @@ describe("a call", () => {
 });
 
 describe("speech over the assistant", () => {
-  test("ducks it at once and stops it if it continues", async () => {
+  test("ducks it at once, and the server decides about the rest", async () => {
     await call();
     await speak(3, 800);
     hear(QUIET, 200);
     hear(LOUD, 60);
     expect(antiphon.playing).toMatchObject({ playing: true, ducked: true });
-    hear(LOUD, 200);
-    expect([wasFlushed(), antiphon.playing]).toMatchObject([true, { playing: false, ducked: false }]);
-    expect(said("interrupt")).toEqual([{ type: "interrupt", played_ms: 800 }]);
+    hear(LOUD, 2000);
+    expect([wasFlushed(), antiphon.playing, said("interrupt")]).toMatchObject([false, { playing: true, ducked: true }, []]);
+  });
+
+  test("holds it when the server says so, and the microphone is then not said to hear it", async () => {
+    await call();
+    expect(FakeSocket.last.sent[0]).toMatchObject({ type: "hello", features: ["hold"] });
+    await speak(3, 800);
+    tell("hold", { turn: 3 });
+    expect(antiphon.playing).toMatchObject({ playing: true, held: true });
+    hear(LOUD, 20);
+    expect(frames().at(-1)![0]).toBe(0);
+    tell("resume", { turn: 3 });
+    hear(LOUD, 20);
+    expect([antiphon.playing.held, wasFlushed(), frames().at(-1)![0]]).toEqual([false, false, 1]);
   });
 
   test("is left to the server if the caller wants that", async () => {

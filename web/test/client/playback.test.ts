@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import type { Playing } from "../../src/client/events";
 import { createPlayback, type Playback } from "../../src/client/playback";
@@ -19,6 +19,7 @@ beforeEach(() => {
     push: (piece: { turn: number }) => done.push(`push ${piece.turn}`),
     flush: () => done.push("flush"),
     duck: (ducked: boolean) => done.push(ducked ? "duck" : "unduck"),
+    hold: (held: boolean) => done.push(held ? "hold" : "go on"),
   };
   playback = createPlayback(player, (message) => sent.push(message), (now) => events.push(now), () => nowMs);
 });
@@ -210,4 +211,48 @@ test("ducking ends when playback is stopped", () => {
   playback.stop();
   expect(done).toEqual(["duck", "flush", "unduck"]);
   expect(events.at(-1)).toMatchObject({ playing: false, ducked: false });
+});
+
+describe("a hold", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test("stops playback and keeps what is left, until it goes on", () => {
+    play(1, 100);
+    playback.hold();
+    expect([done, playback.now]).toMatchObject([["hold"], { playing: true, held: true }]);
+    playback.receive(1, piece(1));
+    playback.resume();
+    expect([done, playback.now]).toMatchObject([["hold", "push 1", "go on"], { playing: true, held: false }]);
+    expect(sent).toEqual([]);
+  });
+
+  test("ends with the interruption that drops the answer", () => {
+    play(1, 100);
+    playback.hold();
+    playback.followState("interrupted");
+    expect([done, playback.now]).toMatchObject([["hold", "flush", "go on"], { playing: false, held: false }]);
+  });
+
+  test("ends by itself if the server says no more", () => {
+    play(1, 100);
+    playback.hold();
+    vi.advanceTimersByTime(3999);
+    expect(playback.now.held).toBe(true);
+    vi.advanceTimersByTime(1);
+    expect([done, playback.now.held]).toEqual([["hold", "go on"], false]);
+  });
+
+  test("ends the ducking, since there is nothing to turn down", () => {
+    play(1, 100);
+    playback.duck(true);
+    playback.hold();
+    expect([done, playback.now.ducked]).toEqual([["duck", "hold", "unduck"], false]);
+  });
+
+  test("of nothing changes nothing", () => {
+    playback.hold();
+    playback.resume();
+    expect(done).toEqual([]);
+  });
 });

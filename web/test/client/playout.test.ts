@@ -146,3 +146,34 @@ test("rendering returns the loudness of the block", () => {
   render(playout, 50);
   expect(playout.render(new Float32Array(HZ / 10))).toBeCloseTo(0.35, 1);
 });
+
+test("a hold fades out without a click, keeps the rest, and goes on from there", () => {
+  const playout = start();
+  playout.push(piece(1, tone(0.5)));
+  const before = render(playout, 100);
+  playout.hold(true);
+  const held = render(playout, 300);
+  expect(rmsOf(held.subarray(960))).toBe(0);
+  const at = playout.position()!;
+  render(playout, 1000);
+  expect([playout.position(), ends]).toEqual([at, []]);
+  playout.hold(false);
+  const after = render(playout, 450);
+  expect(roughest(Float32Array.from([...before, ...held, ...after]))).toBeLessThan(0.06);
+  expect(ends).toEqual([{ turn: 1, playedMs: 500 }]);
+  const sounding = [before, held, after].reduce((sum, out) => sum + out.filter((sample) => sample !== 0).length, 0);
+  expect(sounding / HZ).toBeCloseTo(0.5, 1);
+});
+
+test("what was held can be dropped", () => {
+  const playout = start();
+  playout.push(piece(1, tone(0.5)));
+  render(playout, 100);
+  playout.hold(true);
+  render(playout, 100);
+  playout.flush();
+  playout.hold(false);
+  playout.push(piece(2, tone(0.1)));
+  render(playout, 300);
+  expect(ends).toEqual([{ turn: 2, playedMs: 100 }]);
+});

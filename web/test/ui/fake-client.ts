@@ -3,6 +3,7 @@
 import type { Antiphon, AntiphonEvents, AntiphonOptions, ServerMessage } from "../../src/client/antiphon";
 import { createEmitter } from "../../src/client/events";
 import { createPage, type Page } from "../../src/view/page";
+import type { Knowledge } from "../../src/view/knowledge";
 import type { CallRecord, ModelEntry, Records } from "../../src/view/records";
 import type { TestMessage } from "../view/messages";
 
@@ -39,7 +40,7 @@ export function memoryStorage(): Storage {
   };
 }
 
-export function createTestPage(options: { local?: Storage; tab?: Storage; now?: () => number; calls?: CallRecord[]; models?: ModelEntry[] } = {}): TestPage {
+export function createTestPage(options: { local?: Storage; tab?: Storage; now?: () => number; calls?: CallRecord[]; models?: ModelEntry[]; knowledge?: Knowledge } = {}): TestPage {
   const clients: FakeClient[] = [];
   const outcome: TestPage["outcome"] = { error: null };
   const deleted: string[] = [];
@@ -62,6 +63,12 @@ export function createTestPage(options: { local?: Storage; tab?: Storage; now?: 
     renewModel: async (id) => {
       if (outcome.error !== null) throw outcome.error;
       renewed.push(id);
+    },
+    knowledge: options.knowledge ?? {
+      search: async () => ({ results: [], total: 0 }),
+      read: async () => Promise.reject(new Error("There is no such record.")),
+      add: async () => Promise.reject(new Error("It was refused.")),
+      remove: async (id) => void deleted.push(id),
     },
     voices: async () => [{ id: "joe", name: "Joe", language: "en-US", current: true }],
   };

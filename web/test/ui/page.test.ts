@@ -128,6 +128,16 @@ describe("settings", () => {
     expect(client().calls.slice(-2)).toEqual(["setVolume 0.4", 'settings {"volume":40}']);
   });
 
+  test("that were changed by voice take effect, and are kept", () => {
+    const local = memoryStorage();
+    const { page, client } = createTestPage({ local });
+    const told = { theme: null, voice: null, greeting: true, captions: true };
+    client().receive({ type: "settings_updated", voice_speed: 80, volume: 60, ...told });
+    expect(client().calls.at(-1)).toBe("setVolume 0.6");
+    expect([page.settings.value.speed, page.settings.value.volume]).toEqual([80, 60]);
+    expect(createTestPage({ local }).page.settings.value.speed).toBe(80);
+  });
+
   test("a voice that is gone is forgotten", () => {
     const { page, client } = createTestPage();
     page.change({ voice: "gone" });

@@ -49,5 +49,5 @@ export const response = (text: string): TestMessage => ({ type: "response", text
 export const serverState = (state: string): TestMessage => ({ type: "state", state });
 export const played = (playedMs: number, playing = true, receivedMs = playedMs, complete = false): LocalEvent => ({
   type: "playing",
-  playing: { playing, turn: 1, playedMs, receivedMs, complete, ducked: false },
+  playing: { playing, turn: 1, playedMs, receivedMs, complete, ducked: false, held: false },
 });

@@ -305,11 +305,29 @@ describe("other messages", () => {
     expect(state.energy).toEqual({ voice, text: null });
   });
 
-  test("a reminder rings once, and stays in the thread", () => {
-    const reminder: TestMessage = { type: "reminder", id: "r", message: "Tea", due: 1 };
-    const state = reduceAll([reminder, reminder, { type: "reminder_dismissed", id: "r" }]);
-    expect(state.reminders).toEqual([]);
-    expect(outline(state)).toEqual(["event: Reminder: Tea"]);
+  test("the title of a tool is on its card and in the question about it", () => {
+    const state = reduceAll([
+      { type: "tool_call", id: "a", name: "ha_control", title: "Control a device", args: {} },
+      { type: "confirmation_request", id: "a", confirmation_token: "k", tool: "ha_control", args: {}, preview: "Unlock?", expires_at: 9 },
+    ]);
+    expect(state.items[0]).toMatchObject({ title: "Control a device", status: "waiting" });
+    expect(state.confirmations[0]).toMatchObject({ title: "Control a device" });
+  });
+
+  test("the sources of an answer belong to its last segment", () => {
+    const citations = [{ id: "r1", title: "Wifi", url: null }];
+    const state = reduceAll([
+      chunk("One. ", true),
+      { type: "tool_call", id: "a", name: "kb_search", args: {} },
+      chunk("Two."),
+      { ...response("One. Two."), citations },
+    ]);
+    const answers = state.items.filter((item) => item.kind === "assistant");
+    expect(answers.map((item) => item.citations)).toEqual([[], citations]);
+  });
+
+  test("a server that sends no sources is understood", () => {
+    expect(reduceAll([response("Hello")]).items[0]).toMatchObject({ citations: [] });
   });
 
   test("a block ends the call and lasts until its time is up", () => {

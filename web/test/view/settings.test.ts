@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DEFAULTS, loadSettings, loadTab, saveConversation, saveSettings } from "../../src/view/settings";
+import { DEFAULTS, loadSettings, loadTab, saveConversation, saveReminders, saveSettings } from "../../src/view/settings";
 
 function memory(kept: Record<string, string> = {}): Storage {
   const map = new Map(Object.entries(kept));
@@ -41,7 +41,17 @@ describe("settings", () => {
   test("also work without storage", () => {
     expect(() => saveSettings(forbidden, { ...DEFAULTS })).not.toThrow();
     expect(loadSettings(forbidden)).toEqual(DEFAULTS);
-    expect(loadTab(null)).toEqual({ conversationId: null, beginning: [], token: null });
+    expect(loadTab(null)).toEqual({ conversationId: null, beginning: [], token: null, reminders: [] });
+  });
+
+  test("reminders are remembered until they are dismissed, and nothing else is taken for one", () => {
+    const store = memory();
+    const reminder = { key: "r@1", message: "Tea", due: 1, kind: "timer", missed: false } as const;
+    saveReminders(store, [reminder]);
+    expect(loadTab(store).reminders).toEqual([reminder]);
+    saveReminders(store, []);
+    expect(loadTab(store).reminders).toEqual([]);
+    expect(loadTab(memory({ "antiphon.reminders": '[{"key":"r@1","message":{},"due":"x"}]' })).reminders).toEqual([]);
   });
 
   test("a conversation is remembered until there is none", () => {

@@ -16,7 +16,12 @@ describe("URLs", () => {
   });
 
   test.each([
-    ["/api/images/1", "https://page.example/api/images/1"],
+    ["/images/1.png", "https://page.example/images/1.png"],
+    ["https://page.example/images/1.png", "https://page.example/images/1.png"],
+    ["/api/conversations", null],
+    ["/images/../api/conversations", null],
+    ["http://e.org/a.png", null],
+    ["//e.org/a.png", "https://e.org/a.png"],
     ["https://e.org/a.png", "https://e.org/a.png"],
     ["data:image/png;base64,AAAA", "data:image/png;base64,AAAA"],
     ["data:image/svg+xml;base64,AAAA", null],
