@@ -44,9 +44,9 @@ RESULTS: Final = Path(__file__).parent / "results"
 REQUIREMENTS: Final = Path(__file__).parent / "conversation" / "requirements.txt"
 INSTALLING: Final = "Installing Pipecat into bench/.venv-peers. This takes about two minutes, once."
 SPEECH_MS: Final = range(1_000, 4_001)
-P50_MS: Final = 700.0
-P95_MS: Final = 1_200.0
-RATIO: Final = 0.6
+P50_MS: Final = 260.0
+P95_MS: Final = 700.0
+RATIO: Final = 0.42
 PEOPLE: Final = 4
 """How many people talk at once at the end, each saying something else."""
 EACH: Final = 6

@@ -47,8 +47,8 @@ from antiphon.models.base import CallRequested, Prompt, TextDelta
 from antiphon.models.builtin import BuiltinModel
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.client_messages import ClientMessage
+from antiphon.speech.engines.hibari import HibariSynthesizer
 from antiphon.speech.engines.moonshine import MoonshineRecognizer
-from antiphon.speech.engines.piper import PiperSynthesizer
 from antiphon.speech.spoken import speakable
 from antiphon.speech.workers import Workers
 from antiphon.tools.call import ToolCall
@@ -125,11 +125,11 @@ class Assistant(FrameProcessor):
 
 
 class Speech(TTSService):
-    def __init__(self, synthesizer: PiperSynthesizer) -> None:
+    def __init__(self, synthesizer: HibariSynthesizer) -> None:
         super().__init__(
             push_start_frame=True,
             push_stop_frames=True,
-            settings=TTSSettings(model=None, voice="joe", language=None),
+            settings=TTSSettings(model=None, voice="heart", language=None),
         )
         self._synthesizer = synthesizer
 
@@ -196,7 +196,7 @@ class Line:
 
 async def main(models_dir: Path, folder: Path) -> None:
     workers = Workers(threads=os.cpu_count() or 1)
-    recognizer, synthesizer = MoonshineRecognizer(models_dir, workers), PiperSynthesizer(models_dir, workers)
+    recognizer, synthesizer = MoonshineRecognizer(models_dir, workers), HibariSynthesizer(workers)
     recognizer.load()
     synthesizer.load()
     line = Line()

@@ -106,6 +106,10 @@ def make_afterthoughts(count: int, voices: Sequence[str], seed: int) -> list[Say
     return _make(_AFTERTHOUGHTS, count, voices, Random(f"afterthoughts {seed}"))
 
 
+def is_afterthought(saying: Saying) -> bool:
+    return saying.kind in _AFTERTHOUGHTS
+
+
 def make_remarks(count: int, voices: Sequence[str], seed: int) -> list[Saying]:
     return _make(_REMARKS, count, voices, Random(f"remarks {seed}"))
 

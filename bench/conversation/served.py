@@ -15,7 +15,7 @@ from antiphon.weights.manifest import find_model
 from bench.load.process import ServerProcess
 
 ROOT: Final = Path(__file__).parents[2]
-MODELS: Final = ("silero-vad", "smart-turn", "moonshine-base-en", "joe")
+MODELS: Final = ("silero-vad", "smart-turn", "moonshine-base-en")
 
 
 def check_models(models_dir: Path) -> None:

@@ -53,10 +53,7 @@ def speak(saying: Saying, models_dir: Path, chance: Random) -> Utterance:
     samples = np.frombuffer(make_clip(f"{before}, {after}", saying.voice, models_dir).pcm, np.int16)
     first, last = find_gap(samples, len(before) / len(before + after))
     rest_ms = chance.randint(*REST_MS)
-    noise = np.random.default_rng(rest_ms).normal(0, 8, (rest_ms - 2 * _DECAY_MS) * MICROPHONE_HZ // 1_000)
-    decay = _DECAY_MS * MICROPHONE_HZ // 1_000
-    stretched = np.concatenate([samples[: first + decay], noise.astype(np.int16), samples[last - decay :]])
-    return Utterance(saying, stretched.tobytes(), rest_ms)
+    return Utterance(saying, insert_rest(samples, first, last, rest_ms).tobytes(), rest_ms)
 
 
 def speak_all(sayings: Sequence[Saying], models_dir: Path, seed: int) -> list[Utterance]:
@@ -64,7 +61,17 @@ def speak_all(sayings: Sequence[Saying], models_dir: Path, seed: int) -> list[Ut
     return [speak(saying, models_dir, chance) for saying in sayings]
 
 
-def find_gap(samples: NDArray[np.int16], share: float) -> tuple[int, int]:
+def insert_rest(samples: NDArray[np.int16], first: int, last: int, rest_ms: int) -> NDArray[np.int16]:
+    """Stretches the silence from `first` to `last` to a rest of this length, with the noise of a microphone."""
+    decay = _DECAY_MS * MICROPHONE_HZ // 1_000
+    return np.concatenate([samples[: first + decay], quiet(rest_ms - 2 * _DECAY_MS), samples[last - decay :]])
+
+
+def quiet(ms: int) -> NDArray[np.int16]:
+    return np.random.default_rng(ms).normal(0, 8, ms * MICROPHONE_HZ // 1_000).astype(np.int16)
+
+
+def find_gap(samples: NDArray[np.int16], share: float, within: float = 0.25) -> tuple[int, int]:
     """Finds the longest silence within speech that is near this share of its length. Raises `NoGap`."""
     loud = np.abs(samples[: len(samples) - len(samples) % _WINDOW].astype(np.int32)).reshape(-1, _WINDOW).max(1) > QUIET
     at = np.flatnonzero(loud)
@@ -72,7 +79,7 @@ def find_gap(samples: NDArray[np.int16], share: float) -> tuple[int, int]:
     gaps = [
         (after - before, before + 1, after)
         for before, after in pairwise(at)
-        if abs((before - at[0]) / length - share) < 0.25 and (after - before - 1) * _WINDOW_MS >= _LEAST_GAP_MS
+        if abs((before - at[0]) / length - share) < within and (after - before - 1) * _WINDOW_MS >= _LEAST_GAP_MS
     ]
     if not gaps:
         raise NoGap("There is no silence within this speech.")

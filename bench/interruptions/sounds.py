@@ -19,7 +19,7 @@ from antiphon.sound_format import MICROPHONE_HZ
 from bench.interruptions.noises import murmur, slam, type_keys
 from bench.speech.clips import FLITE, JOE, LEAD_MS, TAIL_MS, VOICES, MissingProgram, make_clip
 from tests.unit.audio.conftest import at_level, silence, to_frames
-from tests.unit.audio.test_barge import cough, hum
+from tests.unit.audio.test_barge import hum
 from tests.unit.audio.test_echo import BARE, FURNISHED, reverberate
 
 LEVELS_DBFS: Final = (-18.0, -32.0)
@@ -59,7 +59,6 @@ class Kind(StrEnum):
     SPEECH = "speech"
     PLAYING = "speech, while the client plays"
     OVER = "speech, over the loudspeaker"
-    COUGH = "cough"
     DOOR = "door"
     KEYS = "keyboard"
     HUM = "hum, by code"
@@ -102,7 +101,7 @@ class Studio:
     def make_all(self) -> Iterator[Sound]:
         """Makes all sounds. Raises `MissingProgram`."""
         yield from self._make_speech()
-        for kind, make in (Kind.COUGH, cough), (Kind.DOOR, slam), (Kind.KEYS, type_keys):
+        for kind, make in (Kind.DOOR, slam), (Kind.KEYS, type_keys):
             for number in range(100):
                 yield from self._make_noise(kind, "", str(number), make(1_000 * self._seed + number))
         for pitch_hz in range(80, 280, 8):
@@ -121,13 +120,13 @@ class Studio:
                     command = ("espeak-ng", "-v", voice, "-p", pitch, "--stdout", f"[[{sounds}]]")
                     yield from self._make_noise(Kind.HUMMED, voice, sounds, self._run(*command))
         for voice in VOICES:
-            yield from self._make_noise(Kind.UH_HUH, voice, "uh-huh", self._say("uh-huh", voice))
+            yield from self._make_noise(Kind.UH_HUH, voice, "uh-huh", self.say("uh-huh", voice))
         yield from self._make_own()
 
     def _make_speech(self) -> Iterator[Sound]:
         for voice in VOICES:
             for text, dbfs in zip(WORDS, cycle(LEVELS_DBFS), strict=False):
-                speech = at_level(self._say(text, voice), dbfs)
+                speech = at_level(self.say(text, voice), dbfs)
                 for kind in PEOPLE:
                     yield self._make_person(kind, voice, text, speech)
 
@@ -136,10 +135,10 @@ class Studio:
         microphone = np.concatenate([before, speech, silence(AFTER_S)])
         answer = None
         if kind is not Kind.SPEECH:
-            spoken = self._say(self._chance.choice(ANSWERS), JOE)
+            spoken = self.say(self._chance.choice(ANSWERS), JOE)
             answer = from_signal(spoken)
             if kind is Kind.OVER:
-                microphone += _fit(self._loudspeaker(spoken, ROOMS[Kind.OWN_ROOM]), len(microphone))
+                microphone += _fit(self.loudspeaker(spoken, ROOMS[Kind.OWN_ROOM]), len(microphone))
         began_ms = (len(before) + onset(speech)) * 1_000 / MICROPHONE_HZ
         return Sound(kind, voice, text, to_frames(microphone), began_ms, answer)
 
@@ -150,13 +149,13 @@ class Studio:
 
     def _make_own(self) -> Iterator[Sound]:
         for text in ANSWERS:
-            spoken = self._say(text, JOE)
+            spoken = self.say(text, JOE)
             for kind in (Kind.OWN, *ROOMS):
                 for _ in range(10):
-                    microphone = self._loudspeaker(spoken, ROOMS.get(kind))
+                    microphone = self.loudspeaker(spoken, ROOMS.get(kind))
                     yield Sound(kind, JOE, text, to_frames(microphone), answer=from_signal(spoken))
 
-    def _loudspeaker(self, spoken: Signal, room: tuple[float, float] | None) -> Signal:
+    def loudspeaker(self, spoken: Signal, room: tuple[float, float] | None) -> Signal:
         late = silence(self._chance.uniform(0.02, 0.4))
         heard = np.concatenate([late, spoken]) * np.float32(10 ** (OWN_DB / 20))
         return reverberate(heard, *room, self._chance.randrange(1 << 32)) if room else heard
@@ -165,7 +164,7 @@ class Studio:
         # Frames do not begin where speech does.
         return silence(BEFORE_S + self._chance.uniform(0, FRAME_MS / 1_000))
 
-    def _say(self, text: str, voice: str) -> Signal:
+    def say(self, text: str, voice: str) -> Signal:
         def speak() -> bytes:
             return make_clip(text, voice, self._models_dir).pcm[
                 LEAD_MS * MICROPHONE_HZ // 500 : -TAIL_MS * MICROPHONE_HZ // 500

@@ -17,8 +17,9 @@ from antiphon.config import Settings
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.cascade.batched_vad import BatchedVad
 from antiphon.models.cascade.cascade import Cascade, make_profile
+from antiphon.models.cascade.end_of_turn import Silences
 from antiphon.models.cascade.endpointer import FRAME_BYTES
-from antiphon.models.cascade.shared_engines import SharedEngines, Silences
+from antiphon.models.cascade.shared_engines import SharedEngines
 from antiphon.models.live import ModelFactory
 from antiphon.speech.base import Sound, Urgency, Voice
 from antiphon.speech.workers import Workers

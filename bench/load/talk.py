@@ -17,7 +17,7 @@ from bench.load.line import SPEECH_HEAD, Line, Message
 from bench.load.microphone import Microphone, Recording
 from bench.load.phrases import Phrase
 
-SILENCES: Final = ("short silence", "middle silence", "long silence")
+SILENCES: Final = ("short silence", "middle silence", "long silence", "unfinished silence")
 
 _OUTPUT_BYTES_PER_S: Final = 2 * 22_050
 

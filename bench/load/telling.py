@@ -99,7 +99,7 @@ def _tell_scripted(runs: Sequence[Figures]) -> Table:
 
 
 def _tell_ears(runs: Sequence[Figures]) -> Table:
-    headings = (*_LATENCY, "answered", "short", "middle", "long")
+    headings = (*_LATENCY, "answered", "short", "middle", "long", "unfinished")
     table = _table(*headings, title="Real listening on one core, added latency in ms")
     for figures in runs:
         counts = (figures.begun, figures.turns, *map(figures.count, SILENCES))

@@ -8,7 +8,7 @@ import onnxruntime  # type: ignore[import-untyped]
 
 from antiphon.audio.pcm import to_signal
 from antiphon.sound_format import MICROPHONE_HZ
-from antiphon.speech.engines.moonshine.model import END, START, Tokens
+from antiphon.speech.engines.moonshine.tokens import END, START, Tokens
 from bench.speech.answering import Recognize, answer
 
 LAYERS: Final = 8
