@@ -8,7 +8,7 @@ NODE_INSTALLED := web/node_modules/.package-lock.json
 BENCHES := $(sort $(filter-out bench/_%,$(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-fast soak chaos check models minilm system bench web reference screenshots clean
+.PHONY: help serve test test-fast soak chaos check models test-models system bench web reference screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,7 +27,7 @@ PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 # The checks run in parallel with the first tests. Their output is shown in one piece when the tests are done.
 # The recipe does not use $(MAKE) directly, because `make -n` would run it.
 THIS_MAKE := $(MAKE)
-test: system models minilm $(NODE_INSTALLED) ## run every check and every test
+test: system models test-models $(NODE_INSTALLED) ## run every check and every test
 	@said=$$(mktemp); trap 'rm -f "$$said"; kill $$checks 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
 	{ $(THIS_MAKE) --no-print-directory check && npm --prefix web run --silent test; } >"$$said" 2>&1 & checks=$$!; \
 	$(BIN)/pytest -q $(PARALLEL) $(IN_PARALLEL) $(addprefix --ignore=,$(IN_REAL_TIME)); tested=$$?; \
@@ -38,13 +38,14 @@ test: system models minilm $(NODE_INSTALLED) ## run every check and every test
 
 # Tests that use the real speech engines, which take as long as all others together.
 ENGINES := $(patsubst %,tests/contract/test_%.py,recognizer synthesizer) tests/unit/compose/test_voice.py \
-	$(patsubst %,tests/unit/speech/test_%.py,moonshine piper piper_voices) tests/unit/models/cascade/test_real_voice.py
+	$(patsubst %,tests/unit/speech/test_%.py,moonshine hibari local_voices piper_voices) tests/unit/models/cascade/test_real_voice.py
 
-test-fast: models minilm ## run the unit and contract tests, without the real speech engines
+test-fast: models test-models ## run the unit and contract tests, without the real speech engines
 	$(BIN)/pytest -q $(PARALLEL) tests/contract tests/unit src/antiphon/toolkit $(addprefix --ignore=,$(ENGINES))
 
 # Their file names do not start with test_, so no other target runs them.
-soak: system models minilm ## run the tests that take too long for every day
+soak: system models test-models ## run the tests that take too long for every day
+	@$(BIN)/antiphon models pull kokoro
 	$(BIN)/pytest -q tests/soak/*.py
 
 SEED ?= 1
@@ -60,17 +61,17 @@ check: $(INSTALLED) $(NODE_INSTALLED) ## check style, types, import rules and fi
 	cd web && npm run --silent typecheck
 	$(BIN)/pytest -q tests/gates
 
-models: $(INSTALLED) ## download the model files of the voice
+models: $(INSTALLED) ## download the model files of the voice and of the offline assistant
 	@$(BIN)/antiphon models pull
 
-# Only the tests need it, unless `model.tools_per_turn` is set.
-minilm: $(INSTALLED)
-	@$(BIN)/antiphon models pull minilm
+# Only the tests and benches need it, unless `speech.tts = "piper"` is set.
+test-models: $(INSTALLED)
+	@$(BIN)/antiphon models pull joe
 
 system: ## install the programs that the tests run (flite, espeak-ng, chromium, Node.js)
 	@.ci/packages
 
-bench: system models ## measure every figure in the README
+bench: system models test-models ## measure every figure in the README
 	@set -e; for program in $(BENCHES); do echo "$$program"; $(BIN)/python $$program; done
 
 web: $(NODE_INSTALLED) ## check, test and build the page
@@ -93,7 +94,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	  echo "This Python has no venv module. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@echo "Installing Antiphon and its tools into $(VENV). This takes about a minute, once."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,gemini,local,ollama,openai,realtime,sim]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,caldav,gemini,kb,local,mcp,openai,pdf,realtime,search,sim,wake]'
 	@touch $@
 
 $(NODE_INSTALLED): web/package-lock.json

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -22,7 +23,7 @@ from antiphon.compose import (
     watch_tools,
 )
 from antiphon.compose.summaries import open_summarizer
-from antiphon.compose.warming import Warmer
+from antiphon.compose.warming import Warmer, keep_learning
 from antiphon.config import Settings
 from antiphon.continuity.energy import Ladder
 from antiphon.errors import AntiphonError
@@ -30,6 +31,7 @@ from antiphon.gateway import transcription
 from antiphon.gateway.chat_answer import ChatDeps
 from antiphon.gateway.deps import GatewayDeps
 from antiphon.gateway.http import HttpGateway
+from antiphon.gateway.mcp_http import McpEndpoint
 from antiphon.gateway.routes import routes as gateway_routes
 from antiphon.gateway.speech import SpeechApi
 from antiphon.gateway.transcription import TranscriptionApi
@@ -45,11 +47,15 @@ from antiphon.server.deps import HttpDeps, Model
 from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
 from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
+from antiphon.services.reminders import Scheduler
+from antiphon.services.secrets import missing_secrets
 from antiphon.session.hub import Hub
 from antiphon.session.models import Ladders
+from antiphon.session.ringing import Listeners
 from antiphon.session.speaking import Synthesize
 from antiphon.storage.base import StorageError
 from antiphon.telemetry.log import get_logger
+from antiphon.telemetry.metrics import UnderstandingCollector
 from antiphon.tools.spec import Mode
 from antiphon.words import dates
 
@@ -58,7 +64,11 @@ SWITCH_S: Final = 0.001
 """How long a thread may run Python code before another one gets its turn. With Python's default of 5 ms, each hop to a
 model or to the database costs a busy server that much."""
 CLEANUP_INTERVAL_S: Final = 3_600.0
-DAY_MS: Final = 24 * 60 * 60 * 1000
+HOUR_MS: Final = 60 * 60 * 1000
+DAY_MS: Final = 24 * HOUR_MS
+MIN_CALLS_DAYS: Final = 7
+"""How long the records of tool calls are kept at least, unless `storage.retention_days` is shorter. They keep a
+repeated delivery of a call from running it twice."""
 
 log = get_logger(__name__)
 
@@ -100,6 +110,7 @@ async def run_server(
     async with AsyncExitStack() as stack:
         app = await stack.enter_async_context(open_app(settings))
         texts = await open_text_models(app, stack)
+        app.services.images.use_text_model(texts.best.model)
         required = await _requires_token(app, host, insecure)
         sockets = listen(host, port)
         for each in sockets:
@@ -111,6 +122,8 @@ async def run_server(
         summarizer = await stack.enter_async_context(open_summarizer(settings, texts.best.model))
         hub = app.hub(*_find_models(texts, voices, voice_model), summarizer)
         stores = app.database
+        scheduler = Scheduler(app.services.reminders, Listeners(hub, stores.reminders, SystemClock()))
+        stack.push_async_callback(scheduler.aclose)
         quota, lag = quota or Quota(), LagMonitor()
         authenticator = Authenticator(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
         addresses = machine_addresses(sockets)
@@ -134,10 +147,12 @@ async def run_server(
             model_name=texts.best.reference.public_name,
         )
         http_gateway = _make_http_gateway(app, gateway, deps, texts, voices)
+        mcp = McpEndpoint(gateway, app.executor, stopping=deps.stopping, must_end=deps.must_end)
+        await stack.enter_async_context(mcp.running())
         asgi = make_app(
             hub,
             authenticator,
-            [*routes(deps), *gateway_routes(gateway), *http_gateway.routes()],
+            [*routes(deps), *gateway_routes(gateway), *http_gateway.routes(), *mcp.routes()],
             origins={*own, *settings.server.origins},
             quota=quota,
             body_limits={transcription.PATH: transcription.MAX_BODY_BYTES},
@@ -163,13 +178,22 @@ async def run_server(
             for each in texts.opened:
                 warmer = Warmer(each.model, each.factory.health, app.composer, app.registry)
                 tasks.append(asyncio.create_task(warmer.run()))
+            tasks.append(asyncio.create_task(keep_learning(texts.assistant, app.registry)))
+            scheduler.start()
             # In a thread and after the start, which does not need it.
             tasks.append(asyncio.create_task(asyncio.to_thread(dates.warm)))
+            tasks.append(asyncio.create_task(app.services.knowledge.warm()))
+            tasks.append(asyncio.create_task(asyncio.to_thread(app.registry.snapshot().warm)))
 
         async def drain() -> None:
             deps.stopping.set()
+            # What is due from now on is left to the next process, whose clients it will find connected.
+            await scheduler.aclose()
             try:
-                await asyncio.gather(hub.drain(DRAIN_S - 1, RESTARTING), http_gateway.drain(DRAIN_S - 1))
+                time_left_s = DRAIN_S - 1
+                await asyncio.gather(
+                    hub.drain(time_left_s, RESTARTING), http_gateway.drain(time_left_s), mcp.drain(time_left_s)
+                )
             finally:
                 deps.must_end.set()
 
@@ -242,6 +266,7 @@ def _make_deps(
         hub=hub,
         conversations=stores.conversations,
         voice_calls=stores.voice_calls,
+        knowledge=app.services.knowledge,
         registry=app.registry,
         identify=identify,
         ready=Readiness(stores.check, stopping).find_problems,
@@ -249,7 +274,8 @@ def _make_deps(
         quota=quota,
         models=lambda: models,
         voices=lambda: voices.best.voices if voices else (),
-        collectors=[LagCollector(lag.stats)],
+        images=app.services.images.files,
+        collectors=[LagCollector(lag.stats), UnderstandingCollector(texts.assistant.stats)],
         stopping=stopping,
         model_healths=healths,
     )
@@ -298,24 +324,32 @@ async def _stop_when(stop: asyncio.Event | None, server: Server) -> None:
 
 
 async def _clean_up(app: App) -> None:
-    """Periodically ends sessions that cannot be resumed, and deletes data older than `storage.retention_days`."""
+    """Periodically ends sessions that cannot be resumed, and deletes data older than `storage.retention_days`.
+
+    The records of tool calls are deleted without that setting, too, once no session can need them.
+    """
     clock, stores = SystemClock(), app.database
     days = app.settings.storage.retention_days
+    # A call may have started long before the last use of its session, so a day is added.
+    calls_ms = max(MIN_CALLS_DAYS * DAY_MS, app.settings.continuity.resume_hours * HOUR_MS + DAY_MS)
+    if days:
+        calls_ms = min(calls_ms, days * DAY_MS)
     while True:
         now_ms = clock.now_ms()
         try:
             ended = await stores.sessions.sweep(now_ms)
             await stores.confirmations.sweep(now_ms)
-            deleted = 0
+            await app.services.reminders.sweep()
+            deleted = await stores.calls.delete_before(now_ms - calls_ms)
             if days:
                 before_ms = now_ms - days * DAY_MS
-                deleted = await stores.conversations.delete_before(before_ms)
+                deleted += await stores.conversations.delete_before(before_ms)
                 deleted += await stores.voice_calls.delete_before(before_ms)
-                deleted += await stores.calls.delete_before(before_ms)
                 deleted += await stores.audit.delete_before(before_ms)
+                deleted += await app.services.images.files.delete_before(before_ms)
             if ended or deleted:
                 log.info("cleanup_done", sessions_ended=ended, records_deleted=deleted)
-        except StorageError as error:
+        except (StorageError, OSError) as error:
             log.error("cleanup_failed", error=str(error))
         await asyncio.sleep(CLEANUP_INTERVAL_S)
 
@@ -411,6 +445,13 @@ def _describe(
     if any(names for _, names in lines):
         told = "; ".join(f"{', then '.join(names)} for {mode}" for mode, names in lines if names)
         yield f"After a rate limit: {told}."
+    for tool in snapshot.tools.values():
+        unset = missing_secrets(tool.spec.secrets, os.environ)
+        if unset:
+            yield f"{tool.id} cannot work, since the environment has no {' and no '.join(unset)}."
+    if not app.registry.locked:
+        folders = ", ".join(str(path) for path in app.settings.tool_paths)
+        yield f"Development: tools that change in {folders} are built and loaded again."
     if required:
         yield "Clients need a token."
     else:

@@ -1,4 +1,4 @@
-"""The audio format, PCM16 mono little-endian, and its sample rates, for the protocol and for the engines."""
+"""The audio format, PCM16 mono little-endian, with its sample rates and settings, for the protocol and the engines."""
 
 from struct import Struct
 from typing import Final
@@ -8,6 +8,11 @@ MICROPHONE_HZ: Final = 16_000
 """The rate that clients send, and that voice activity detection, turn detection and recognisers expect."""
 SPEECH_HZ: Final = 22_050
 """The rate that clients receive."""
+
+MIN_VOICE_SPEED: Final = 50
+MAX_VOICE_SPEED: Final = 200
+MAX_VOLUME: Final = 100
+"""The settings of a voice, in percent."""
 
 _WAV_HEADER: Final = Struct("<4sI4s4sIHHIIHH4sI")
 WAV_HEADER_BYTES: Final = _WAV_HEADER.size

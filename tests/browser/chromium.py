@@ -17,7 +17,6 @@ ARGUMENTS: Final = (
     "--no-sandbox",
     # A microphone that beeps once a second, or plays a file. Whether a page may use it is decided by its permissions.
     "--use-fake-device-for-media-stream",
-    "--autoplay-policy=no-user-gesture-required",
     f"--host-resolver-rules=MAP {FOREIGN_NAME} 127.0.0.1",
 )
 
@@ -49,10 +48,15 @@ class Chromium:
         finally:
             asyncio._set_running_loop(None)
 
-    def launch(self, *, microphone: Path | None = None, **options: Any) -> Browser:
-        """`microphone` is a WAV file, heard once from the moment that a page opens the microphone."""
+    def launch(self, *, microphone: Path | None = None, autoplay: bool = True, **options: Any) -> Browser:
+        """`microphone` is a WAV file, heard once from the moment that a page opens the microphone. Without `autoplay`
+        pages are silent until a person interacts with them."""
         heard = [] if microphone is None else [f"--use-file-for-fake-audio-capture={microphone}%noloop"]
-        return self._playwright.chromium.launch(executable_path=self._program, args=[*ARGUMENTS, *heard], **options)
+        required = "no-user-gesture" if autoplay else "document-user-activation"
+        policy = f"--autoplay-policy={required}-required"
+        return self._playwright.chromium.launch(
+            executable_path=self._program, args=[*ARGUMENTS, policy, *heard], **options
+        )
 
     def stop(self) -> None:
         with self.while_used():

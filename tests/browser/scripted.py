@@ -18,6 +18,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from antiphon.server import page
 from antiphon.server.guard import Guard
+from tests.browser import knowledge
 
 FOREIGN_NAME: Final = "page.test"
 """A host name that the browser of these tests resolves to this machine without treating it as local."""
@@ -72,6 +73,7 @@ class Wire:
             "/api/conversations": {"conversations": [], "next": None},
             "/api/calls": {"calls": []},
         }
+        self.knowledge = knowledge.ScriptedKnowledge()
         self.admits = True
         """Whether handshakes are accepted; otherwise they are answered with 503."""
         self.answers_pings = True
@@ -194,6 +196,8 @@ class Wire:
 
     async def answer(self, request: Request) -> Response:
         path = request.url.path
+        if path.startswith(knowledge.PATH):
+            return await self.knowledge.answer(request)
         if request.method == "DELETE":
             self._note(lambda: self.deleted.append(path))
             return Response(status_code=204)
@@ -232,6 +236,8 @@ async def _refuse_frame(request: Request) -> Response:
 
 
 async def _draw(request: Request) -> Response:
+    if request.path_params["name"] != "picture":
+        return Response(status_code=404)
     return Response(PICTURE, media_type="image/png")
 
 
@@ -249,11 +255,14 @@ def serve_scripted() -> Iterator[ScriptedServer]:
             Route("/api/{path:path}", scripted.answer, methods=["GET", "DELETE", "POST"]),
             Route("/framed", _frame),
             Route("/unframed", _refuse_frame),
-            Route("/picture.png", _draw),
+            Route("/images/{name}.png", _draw),
         ]
     )
     origins = [f"http://{name}:{port}" for name in ("127.0.0.1", "localhost", FOREIGN_NAME)]
-    config = uvicorn.Config(Guard(app, origins=origins), log_level="error", lifespan="off", ws="websockets-sansio")
+    # Pings draw from the global random numbers, and from this thread that would fail whatever Hypothesis test runs.
+    config = uvicorn.Config(
+        Guard(app, origins=origins), log_level="error", lifespan="off", ws="websockets-sansio", ws_ping_interval=None
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: loop.run_until_complete(server.serve([listener])), daemon=True)
     thread.start()

@@ -15,7 +15,13 @@ from tests.browser.visitor import THEMES, Visitor
 
 AXE: Final = (files("axe_playwright_python") / "axe.min.js").read_text()
 GRAVE: Final = ("serious", "critical")
-PANELS: Final = ("Conversations and calls", "Models, latency and notices", "Settings", "Keyboard shortcuts")
+PANELS: Final = (
+    "Conversations and calls",
+    "Knowledge base",
+    "Models, latency and notices",
+    "Settings",
+    "Keyboard shortcuts",
+)
 
 
 def show_nothing(visitor: Visitor, wire: Wire) -> None:
@@ -29,8 +35,11 @@ def show_thread(visitor: Visitor, wire: Wire) -> None:
     for kind in ("info", "success", "warning", "error"):
         wire.tell("notice", kind=kind, text=f"A notice of the kind {kind}", code=None, duration_ms=60_000)
     wire.tell("error", message="The model cannot be reached.", code="model_failed", retryable=True)
-    wire.tell("reminder", id="r1", message="Pack the umbrella", due=0)
-    wire.tell("image", url="/picture.png", caption="A single dot")
+    wire.tell("reminder", id="r1", message="Pack the umbrella", due=0, kind="reminder", missed=False)
+    wire.tell("reminder", id="r2", message="Wake up", due=0, kind="alarm", missed=True)
+    sources = [{"id": "r1", "title": "Guest wifi", "url": None}, {"id": "w", "title": "Web", "url": "https://e.org/"}]
+    wire.tell("response", text="It is in the notes.", citations=sources)
+    wire.tell("image", url="/images/picture.png", caption="A single dot")
     expect(visitor.find("img", "A single dot")).to_be_visible()
 
 
@@ -52,12 +61,43 @@ def show_settings(visitor: Visitor, wire: Wire) -> None:
     visitor.open_sheet("Settings")
 
 
-SCENES: Final[Mapping[str, Callable[[Visitor, Wire], None]]] = {
+def show_records(visitor: Visitor, wire: Wire) -> None:
+    """Records with a hit that is marked."""
+    sheet = visitor.open_sheet("Knowledge base")
+    sheet.get_by_role("searchbox").fill("password")
+    expect(sheet.locator("mark")).to_be_visible()
+
+
+def show_record(visitor: Visitor, wire: Wire) -> None:
+    sheet = visitor.open_sheet("Knowledge base")
+    sheet.get_by_role("button", name="Boiler manual").click()
+    expect(sheet.get_by_role("link")).to_be_visible()
+
+
+def show_form(visitor: Visitor, wire: Wire) -> None:
+    """A new record that is not complete."""
+    sheet = visitor.open_sheet("Knowledge base")
+    sheet.get_by_role("button", name="Add").click()
+    sheet.get_by_role("button", name="Add record").click()
+    expect(sheet.get_by_role("alert").filter(has_text="needs a title")).to_be_visible()
+
+
+def show_picture(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("image", url="/images/picture.png", caption="A single dot")
+    visitor.find("button", "Show in full size: A single dot").click()
+    expect(visitor.find("dialog", "A single dot")).to_be_visible()
+
+
+SCENES: Final[dict[str, Callable[[Visitor, Wire], None]]] = {
     "first screen": show_nothing,
     "busy thread": show_thread,
     "waiting thread": show_waiting,
     "settings": show_settings,
+    "records": show_records,
+    "new record": show_form,
 }
+MORE_SCENES: Final[dict[str, Callable[[Visitor, Wire], None]]] = {"record": show_record, "picture": show_picture}
+"""With parts that the other scenes have too, so that one theme is enough."""
 
 
 ANIMATED: Final = """() => Promise.all(
@@ -94,6 +134,13 @@ def test_no_theme_breaks_a_rule_gravely(invite: Invite, wire: Wire, scene: str) 
     assert faults == {}
 
 
+@pytest.mark.parametrize("scene", MORE_SCENES)
+def test_no_scene_breaks_a_rule_gravely(visitor: Visitor, wire: Wire, scene: str) -> None:
+    MORE_SCENES[scene](visitor, wire)
+    visitor.evaluate(AXE)
+    assert find_faults(visitor) == []
+
+
 @pytest.mark.parametrize("panel", PANELS)
 def test_no_panel_breaks_a_rule_gravely(visitor: Visitor, wire: Wire, panel: str) -> None:
     wire.tell("turn_metrics", turn=1, end_of_turn_ms=300, stt_ms=1, first_token_ms=1, first_audio_ms=1, total_ms=480)
@@ -125,11 +172,11 @@ def test_what_is_said_is_a_log_and_the_states_are_one_status(visitor: Visitor, w
     expect(visitor.find("status", "Status")).to_contain_text("Idle")
 
 
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("scene", [*SCENES, *MORE_SCENES])
 def test_what_is_touched_is_large_enough(invite: Invite, wire: Wire, scene: str) -> None:
     visitor = invite(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True).open()
     wire.wait_for_page()
-    SCENES[scene](visitor, wire)
+    (SCENES | MORE_SCENES)[scene](visitor, wire)
     small = """() => [...document.querySelectorAll("button, select, summary, textarea, input, a.button")]
         .map((element) => element.matches("[type=radio], [type=checkbox]") ? element.closest("label") : element)
         .filter((element) => element.checkVisibility({ visibilityProperty: true }) && !element.closest("[inert]"))

@@ -166,7 +166,8 @@ def test_a_panel_is_a_half_sheet_on_a_phone_and_covers_no_control_of_a_call(invi
 
 
 @pytest.mark.parametrize(
-    "name", ["Conversations and calls", "Settings", "Models, latency and notices", "Keyboard shortcuts"]
+    "name",
+    ["Conversations and calls", "Knowledge base", "Settings", "Models, latency and notices", "Keyboard shortcuts"],
 )
 def test_a_call_can_be_muted_and_ended_while_a_sheet_is_open(invite: Invite, wire: Wire, name: str) -> None:
     visitor = invite(viewport=PHONE, has_touch=True, is_mobile=True, permissions=["microphone"]).open()

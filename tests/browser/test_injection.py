@@ -42,14 +42,15 @@ def everything(text: str) -> list[Message]:
     sources = [{"title": text, "url": address} for address in (*ADDRESSES, "https://example.org/")]
     return [
         *exchange(text, text),
+        {"type": "response", "text": text, "citations": [{"id": text, "title": text, "url": ADDRESSES[0]}]},
         {"type": "transcript", "text": text, "is_final": False},
         *tool_use(text, {text: text, "list": [text]}, {"data": text, "sources": sources}),
         *tool_use("failing", text, {"error": {"message": text}}, ok=False, call_id="t2"),
-        *({"type": "image", "url": address, "caption": text} for address in (*ADDRESSES, "/picture.png")),
+        *({"type": "image", "url": address, "caption": text} for address in (*ADDRESSES, "/images/picture.png")),
         {"type": "flyout", "flyout_type": "code", "content": text, "language": text, "title": text},
         {"type": "flyout", "flyout_type": "terminal", "content": text, "language": None, "title": text},
         {"type": "flyout", "flyout_type": "browser", "content": text, "language": None, "title": text},
-        {"type": "reminder", "id": "r1", "message": text, "due": in_ms(0)},
+        {"type": "reminder", "id": "r1", "message": text, "due": in_ms(0), "kind": text, "missed": True},
         {"type": "notice", "kind": "info", "text": text, "code": text, "duration_ms": 60_000},
         {"type": "error", "message": text, "code": text, "retryable": True},
         {"type": "energy", "mode": "voice", "level": 1, "max": 3, "previous": 3, "reason": text, "model": text},

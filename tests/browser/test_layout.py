@@ -13,7 +13,13 @@ from tests.browser.visitor import Visitor
 NARROW: Final = {"width": 320, "height": 640}
 ZOOMED: Final = {"width": 640, "height": 400}
 WIDE: Final = {"width": 1280, "height": 800}
-PANELS: Final = ("Conversations and calls", "Models, latency and notices", "Settings", "Keyboard shortcuts")
+PANELS: Final = (
+    "Conversations and calls",
+    "Knowledge base",
+    "Models, latency and notices",
+    "Settings",
+    "Keyboard shortcuts",
+)
 OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 """How far the page can be scrolled sideways, in pixels."""
 OUTSIDE = """() => [...document.querySelectorAll("button, textarea, select, input, dialog[open] *")]

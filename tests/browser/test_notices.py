@@ -1,10 +1,9 @@
-"""What the server tells besides the conversation: notices, energy, errors, reminders, figures."""
+"""What the server tells besides the conversation: notices, energy, errors, figures."""
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Invite
-from tests.browser.scenes import in_ms
 from tests.browser.scripted import Wire
 from tests.browser.visitor import Visitor
 
@@ -86,25 +85,6 @@ def test_what_is_typed_does_not_count_among_the_waits_of_a_spoken_turn(visitor: 
         wire.tell("turn_metrics", turn=turn, first_token_ms=10, first_audio_ms=None, total_ms=10, **typed)
     rows = visitor.open_sheet(STATUS).get_by_role("table").get_by_role("row")
     expect(rows.last).to_have_text("You stopped → it spoke500 ms500 ms")
-
-
-def test_a_reminder_rings_until_it_is_dismissed(invite: Invite, wire: Wire) -> None:
-    visitor = invite()
-    visitor.context.add_init_script(
-        """window.notes = 0;
-        const start = OscillatorNode.prototype.start;
-        OscillatorNode.prototype.start = function (...when) { window.notes += 1; return start.apply(this, when); };"""
-    )
-    visitor.open()
-    wire.wait_for_page()
-    wire.tell("reminder", id="r1", message="Pack the umbrella", due=in_ms(0))
-    alert = visitor.find("alert").filter(has_text="Pack the umbrella")
-    expect(alert).to_be_visible()
-    assert visitor.evaluate("() => window.notes") == 2
-    wire.tell("reminder", id="r1", message="Pack the umbrella", due=in_ms(0))
-    alert.get_by_role("button", name="Dismiss").click()
-    expect(alert).to_have_count(0)
-    expect(visitor.thread).to_contain_text("Reminder: Pack the umbrella")
 
 
 @pytest.mark.parametrize("final_message", ["Goodbye, until tomorrow.", None])

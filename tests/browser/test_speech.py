@@ -94,6 +94,35 @@ def test_the_sound_stops_before_the_server_agrees(visitor: Visitor, wire: Wire) 
     assert wire.said("playback_done") == []
 
 
+def test_a_held_answer_waits_and_goes_on_where_it_was(visitor: Visitor, wire: Wire) -> None:
+    assert "hold" in wire.hellos[-1]["features"]
+    wire.tell("state", state="speaking")
+    wire.speak(1, 0, tone(3000))
+    wire.wait_for("playback", turn=1)
+    wire.tell("hold", turn=1)
+    visitor.page.wait_for_timeout(500)
+    held_ms = wire.said("playback")[-1]["played_ms"]
+    visitor.page.wait_for_timeout(1_000)
+    assert wire.said("playback")[-1]["played_ms"] == held_ms < 2_500
+    wire.tell("generation_complete", turn=1)
+    wire.tell("resume", turn=1)
+    wire.wait_for("playback_done", turn=1)
+
+
+def test_a_held_answer_is_dropped_by_an_interruption(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("state", state="speaking")
+    wire.speak(1, 0, tone(5000))
+    wire.wait_for("playback", turn=1)
+    wire.tell("hold", turn=1)
+    wire.tell("state", state="interrupted")
+    wire.tell("state", state="listening")
+    wire.tell("state", state="speaking")
+    wire.speak(2, 0, tone(300))
+    wire.tell("generation_complete", turn=2)
+    wire.wait_for("playback_done", turn=2)
+    assert wire.said("playback_done", turn=1) == []
+
+
 def test_what_comes_after_an_interruption_is_not_heard(visitor: Visitor, wire: Wire) -> None:
     wire.tell("state", state="speaking")
     wire.speak(1, 0, tone(3000))

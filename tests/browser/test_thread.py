@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.browser.scenes import CODE, LISTING, SENTENCE, exchange, tone, tool_use
-from tests.browser.scripted import Wire
+from tests.browser.scenes import CODE, LISTING, SENTENCE, exchange, tone, tool_use, wait_for_approval
+from tests.browser.scripted import PICTURE, Wire
 from tests.browser.visitor import Visitor
 
 
@@ -164,11 +165,59 @@ def test_two_tools_of_one_name_are_told_apart(visitor: Visitor, wire: Wire) -> N
 
 
 def test_a_picture_is_shown_with_its_caption(visitor: Visitor, wire: Wire) -> None:
-    wire.tell("image", url="/picture.png", caption="A single dot")
+    wire.tell("image", url="/images/picture.png", caption="A single dot")
     picture = visitor.find("img", "A single dot")
     expect(picture).to_be_visible()
     assert picture.evaluate("(img) => img.decode().then(() => img.naturalWidth)") == 1
     expect(visitor.thread).to_contain_text("A single dot")
+
+
+def test_a_picture_is_opened_in_full_size_and_saved(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("image", url="/images/picture.png", caption="A single dot")
+    button = visitor.find("button", "Show in full size: A single dot")
+    button.press("Enter")
+    dialog = visitor.find("dialog", "A single dot")
+    expect(dialog.get_by_role("img", name="A single dot")).to_be_visible()
+    with visitor.page.expect_download() as saved:
+        dialog.get_by_role("link", name="Save").click()
+    assert saved.value.suggested_filename == "picture.png"
+    visitor.page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(button).to_be_focused()
+
+
+def test_a_picture_of_another_site_is_opened_there_instead_of_saved(visitor: Visitor, wire: Wire) -> None:
+    visitor.context.route(
+        "https://pictures.example/**", lambda route: route.fulfill(body=PICTURE, content_type="image/png")
+    )
+    wire.tell("image", url="https://pictures.example/dot.png", caption="A single dot")
+    visitor.find("button", "Show in full size: A single dot").click()
+    link = visitor.find("dialog", "A single dot").get_by_role("link", name="Open pictures.example")
+    expect(link).to_have_attribute("rel", "noopener noreferrer")
+
+
+def test_a_picture_that_cannot_be_loaded_says_so_and_can_be_tried_again(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("image", url="/images/gone.png", caption="A single dot")
+    expect(visitor.thread).to_contain_text("This picture could not be loaded.")
+    visitor.context.route("**/images/gone.png", lambda route: route.fulfill(body=PICTURE, content_type="image/png"))
+    visitor.click("Try again")
+    expect(visitor.find("img", "A single dot")).to_be_visible()
+    visitor.forgive("404")
+
+
+@pytest.mark.parametrize("address", ["/api/conversations", "http://pictures.example/dot.png"])
+def test_a_picture_from_anywhere_else_is_not_loaded(visitor: Visitor, wire: Wire, address: str) -> None:
+    wire.tell("image", url=address, caption="A single dot")
+    expect(visitor.thread).to_contain_text("its address is not safe")
+    expect(visitor.thread.get_by_role("img")).to_have_count(0)
+
+
+def test_a_tool_is_called_by_its_title(visitor: Visitor, wire: Wire) -> None:
+    called, *rest = wait_for_approval(tool="ha_control")
+    wire.tell_all(called | {"title": "Control a device"}, *rest)
+    expect(visitor.find("alertdialog")).to_contain_text("This is exactly what will run: Control a device")
+    visitor.click("Cancel")
+    expect(visitor.tools).to_contain_text("Control a device")
 
 
 def test_times_are_shown_if_they_are_wanted(visitor: Visitor, wire: Wire) -> None:

@@ -12,10 +12,12 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from antiphon.security.tokens import hash_token
 from antiphon.storage.conversations import Conversation, Turn, VoiceCall
 from antiphon.storage.migrations import HEAD
+from antiphon.storage.reminders import ReminderRecord
 from antiphon.storage.sql import Database, open_database
 from tests.e2e.terminal import Shown, Terminal
 from tests.fakes.toolbox import write_tool
@@ -156,7 +158,7 @@ async def test_an_export_has_conversations_with_their_turns_and_calls(terminal: 
     assert {line["user"] for line in lines} == {"local"}
     assert [turn["text"] for turn in lines[0]["turns"]] == ["Tea?", "Yes, “green”."]
     assert lines[0]["turns"][0]["body"] == {"text": "Tea?"}
-    assert shown.err == "Exported 2 conversations, 1 call and 0 typed lines.\n"
+    assert shown.err == "Exported 2 conversations and 1 call.\n"
 
 
 async def test_an_exported_file_is_readable_by_its_owner_only(terminal: Terminal) -> None:
@@ -174,7 +176,7 @@ async def test_deleting_a_user_leaves_the_others(terminal: Terminal) -> None:
     terminal.run("token", "new", "--user", "ada")
     terminal.run("token", "new", "--user", "bob")
     shown = terminal.run("data", "delete", "--user", "ada", "--yes")
-    assert shown.out == "Deleted 130 conversations, 1 call, 0 sessions, 1 token, 0 blocks and 0 typed lines.\n"
+    assert shown.out == "Deleted 130 conversations, 1 call and 1 token.\n"
     assert terminal.run("data", "export", "--user", "ada").out == ""
     assert len(terminal.run("data", "export", "--user", "bob").out.splitlines()) == 3
     assert "bob" in terminal.run("token", "list").out
@@ -186,10 +188,27 @@ async def test_what_the_local_user_typed_is_exported_and_deleted_with_the_rest(t
     history.write_text("\n# 2026-01-31 10:00:00\n+Is there tea?\n\n# 2026-01-31 10:01:00\n+Thanks.\n")
     lines = [json.loads(line) for line in terminal.run("data", "export").out.splitlines()]
     assert [line["text"] for line in lines if line["kind"] == "typed"] == ["Is there tea?", "Thanks."]
-    assert "0 typed lines" in terminal.run("data", "delete", "--user", "other", "--yes").out
+    assert "Deleted nothing" in terminal.run("data", "delete", "--user", "other", "--yes").out
     assert history.exists()
     assert "2 typed lines" in terminal.run("data", "delete", "--user", "local", "--yes").out
     assert not history.exists()
+
+
+async def test_reminders_are_exported_and_deleted_with_their_rings(terminal: Terminal) -> None:
+    tea = ReminderRecord("r1", "local", "reminder", "make tea", 1_000, "UTC", None, 500)
+    async with stores(terminal) as database:
+        await database.reminders.add(tea, 10)
+        await database.reminders.ring(tea, None, 1_001)
+        await database.reminders.add(replace(tea, id="r2", message="drink tea"), 10)
+        await database.reminders.add(replace(tea, id="r3", user="ann"), 10)
+    shown = terminal.run("data", "export")
+    exported = [json.loads(line) for line in shown.out.splitlines()]
+    assert [(each["kind"], each["message"]) for each in exported] == [("reminder", "drink tea"), ("ring", "make tea")]
+    assert "1 reminder" in terminal.run("data", "delete", "--user", "local", "--yes").out
+    async with stores(terminal) as database:
+        assert await database.reminders.list("local") == []
+        assert await database.reminders.open_rings(["local"], 0) == []
+        assert len(await database.reminders.list("ann")) == 1
 
 
 async def test_nothing_is_deleted_without_confirmation(terminal: Terminal) -> None:
@@ -428,3 +447,18 @@ def test_a_model_without_its_key_is_a_problem(terminal: Terminal, free_port: str
     )
     [problem] = problems(told)
     assert "Set OPENAI_API_KEY" in problem
+
+
+def test_deleting_a_users_data_leaves_no_copy_of_what_tools_told_them(terminal: Terminal) -> None:
+    added = {"item": "a secret present", "list": "shopping"}
+    added_to = terminal.run("tools", "run", "list_add", "--args", json.dumps(added))
+    assert added_to.code == 0, added_to.err
+    with closing(sqlite3.connect(database_of(terminal))) as database:
+        [(result,)] = database.execute("SELECT result FROM calls").fetchall()
+    assert b"a secret present" in result
+    terminal.run("data", "delete", "--user", "somebody", "--yes")
+    with closing(sqlite3.connect(database_of(terminal))) as database:
+        assert len(database.execute("SELECT id FROM calls").fetchall()) == 1
+    terminal.run("data", "delete", "--user", "local", "--yes")
+    with closing(sqlite3.connect(database_of(terminal))) as database:
+        assert database.execute("SELECT id FROM calls").fetchall() == []

@@ -92,7 +92,7 @@ async def test_a_spoken_question_is_understood_and_answered_aloud(
     async with talking(voice_server) as talk:
         answer = await talk.ask(clips[JOE, PRODUCT.text])
     assert error_rate([(PRODUCT.text, talk.heard[0])]) < 0.3
-    assert "102" in answer
+    assert "102" in answer, talk.heard
     async with engines(models_dir) as (_, recognizer):
         read_back = await recognizer.recognize(for_ears(talk.speech, HZ))
     assert error_rate([(answer, read_back)]) < 0.35

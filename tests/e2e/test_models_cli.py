@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from antiphon.weights.folder import path_of
-from antiphon.weights.manifest import MODELS, find_model
+from antiphon.weights.manifest import KOKORO, MODELS, find_model
 from tests.e2e.terminal import Shown, Terminal, heed_ctrl_c
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.ollama_server import Rules, ndjson
@@ -31,7 +31,7 @@ def terminal(tmp_path: Path) -> Terminal:
 def shelf(tmp_path: Path, models_dir: Path) -> Path:
     """A folder with a wheel that contains the real file of the smallest model."""
     content = (models_dir / "silero-vad" / VAD.name).read_bytes()
-    make_wheel(tmp_path / "shelf", {VAD.member: content}, VAD.wheel.name, VAD.wheel.version)
+    make_wheel(tmp_path / "shelf", {VAD.member: content}, VAD.package.name, VAD.package.version)
     return tmp_path / "shelf"
 
 
@@ -40,8 +40,8 @@ def models_of(terminal: Terminal) -> Path:
 
 
 def furnish(terminal: Terminal, models_dir: Path) -> None:
-    """Adds all models, as if somebody had copied them there."""
-    for model in MODELS.values():
+    """Adds all models but Kokoro, as if somebody had copied them there."""
+    for model in (each for each in MODELS.values() if each is not KOKORO):
         (models_of(terminal) / model.name).mkdir(parents=True)
         for file in model.files:
             path_of(models_of(terminal), model, file).symlink_to(path_of(models_dir, model, file))
@@ -151,9 +151,10 @@ def test_the_list_says_which_models_are_present_missing_or_damaged(terminal: Ter
     shown = terminal.run("models", "list")
     assert dict(re.findall(r"^│ (\S+) .* (present|missing|damaged) +│$", shown.out, re.MULTILINE)) == {
         "moonshine-base-en": "present",
-        "joe": "missing",
         "silero-vad": "damaged",
         "smart-turn": "present",
+        "joe": "missing",
+        "kokoro": "missing",
         "minilm": "present",
     }
     assert shown.out.splitlines()[-1] == f"Model folder: {models_of(terminal)}"
@@ -169,7 +170,7 @@ def test_the_list_as_json_has_every_file(terminal: Terminal) -> None:
             "path": str(models_of(terminal) / "silero-vad" / VAD.name),
             "size_bytes": VAD.size_bytes,
             "sha256": VAD.sha256,
-            "wheel": "silero-vad 6.2.3",
+            "package": "silero-vad 6.2.3",
             "state": "missing",
         }
     ]

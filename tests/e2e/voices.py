@@ -30,7 +30,7 @@ JOE: Final = "joe"
 SLT: Final = "slt"
 RMS: Final = "rms"
 ENGLISH: Final = "en-gb"
-"""Piper's voice, which is also the assistant's; flite's voices of a woman and a man; and espeak-ng's robotic one."""
+"""Piper's voice; flite's voices of a woman and a man; and espeak-ng's robotic one."""
 FLITE: Final = (SLT, RMS)
 PATIENCE_S: Final = 20.0
 """How long to wait for one message. Other tests may be using the machine's cores."""
@@ -201,3 +201,13 @@ async def calling(url: str, **hello: Any) -> AsyncIterator[Person]:
         await session.send(c.StartListening())
         await person.until_state(s.State.LISTENING)
         yield person
+
+
+async def ask_each(url: str, clips: Iterable[bytes]) -> list[tuple[str, str, float]]:
+    """Asks each question in a call of its own. Returns what was heard, the answer, and how long it was spoken."""
+    told = []
+    for clip in clips:
+        async with calling(url) as person:
+            exchange = await person.say(clip)
+            told.append((exchange.transcript, exchange.response, exchange.answer_s))
+    return told

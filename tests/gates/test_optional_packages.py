@@ -5,8 +5,8 @@ import sys
 from typing import Final
 
 OPTIONAL: Final = (
-    *("numpy", "soxr", "onnx", "onnxruntime", "piper", "wyoming", "tokenizers", "sounddevice"),
-    *("openai", "httpx2", "google", "cryptography"),
+    *("numpy", "soxr", "onnx", "onnxruntime", "hibari", "piper", "wyoming", "tokenizers", "sounddevice"),
+    *("openai", "httpx2", "google", "cryptography", "mcp", "mcp_types"),
 )
 SCRIPT: Final = """
 import sys

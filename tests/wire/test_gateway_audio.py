@@ -143,7 +143,7 @@ BAD_SPEECH: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = {
     "a long text": ({"input": "x" * 4_097}, "length <= 4096", "input"),
     "MP3": ({"response_format": "mp3"}, "`wav` and `pcm`", "response_format"),
     "events": ({"stream_format": "sse"}, "not events", "stream_format"),
-    "an unknown voice": ({"voice": "jo"}, "Use one of: joe", "voice"),
+    "an unknown voice": ({"voice": "hart"}, "Use one of: heart", "voice"),
     "no voice": ({"voice": None}, "Expected `str", "voice"),
     "a wrong speed": ({"speed": 9}, "<= 4.0", "speed"),
     "an unknown field": ({"pitch": 1}, "argument supplied: pitch", "pitch"),

@@ -28,7 +28,7 @@ FRAME: Final = base64.b64encode(bytes(2 * 24 * 100)).decode()
 """100 ms of silence. The scripted voice counts audio and does not listen to it."""
 WEATHER: Final = {
     "type": "function",
-    "name": "get_weather",
+    "name": "get_tides",
     "description": "Gets the weather of a city.",
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 }
@@ -226,7 +226,7 @@ async def test_speech_is_answered_aloud(tmp_path: Path) -> None:
 async def test_a_function_of_the_client_is_called_and_its_result_is_said(tmp_path: Path) -> None:
     script: list[Step] = [
         Hear("How is the weather in Oslo?"),
-        Call("get_weather", {"city": "Oslo"}, id="provider-1234"),
+        Call("get_tides", {"city": "Oslo"}, id="provider-1234"),
         Say("It is cold."),
     ]
     with serve(tmp_path, voice=script) as served:
@@ -236,7 +236,7 @@ async def test_a_function_of_the_client_is_called_and_its_result_is_said(tmp_pat
             (call,) = (await conversation.until("response.done")).response.output
             assert (call.type, call.name, json.loads(call.arguments)) == (
                 "function_call",
-                "get_weather",
+                "get_tides",
                 {"city": "Oslo"},
             )
             await conversation.connection.conversation.item.create(

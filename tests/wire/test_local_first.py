@@ -65,7 +65,7 @@ async def test_a_call_that_needs_approval_is_asked_for_and_told_without_the_mode
         requiresConfirmation=True,
         files={
             "handler.py": HANDLER + PREVIEW,
-            "sentences.yaml": 'data:\n  - sentences: ["say hello to {name}"]\nexamples: {name: Ada}\n',
+            "sentences.yaml": 'data:\n  - sentences: ["say hello to {name}"]\nslot_examples: {name: Ada}\n',
         },
     )
     async with ChatServer(lambda request: words("I was asked.")) as server:

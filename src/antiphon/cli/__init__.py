@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from antiphon import __version__
-from antiphon.cli import access, commands, config, data, doctor, energy, models, sim, speech, tools
+from antiphon.cli import access, calendar, commands, config, data, doctor, energy, kb, mcp, models, sim, speech, tools
 from antiphon.errors import AntiphonError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(tools.app, name="tools", help="Build, inspect, run and test tools.")
+app.add_typer(mcp.app, name="mcp", help="List and test MCP servers, and approve tools that have changed.")
 app.command(name="serve")(commands.serve)
 app.command(name="chat")(commands.chat)
 app.command(name="talk")(commands.talk)
@@ -34,6 +35,8 @@ app.add_typer(sim.app, name="sim", help="Simulate providers that misbehave on co
 app.add_typer(config.app, name="config", help="Show the settings, and where each came from.")
 app.add_typer(access.token_app, name="token", help="Create, list and revoke access tokens.")
 app.add_typer(access.users_app, name="users", help="List blocked users, and unblock them.")
+app.add_typer(kb.app, name="kb", help="Fill and search the knowledge base.")
+app.add_typer(calendar.app, name="calendar", help="List events; import and export the local calendar.")
 app.add_typer(data.app, name="data", help="Export, delete and back up the stored data.")
 
 

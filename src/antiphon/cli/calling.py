@@ -4,26 +4,35 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.markup import escape
 
 from antiphon.cli.display import TurnDisplay, draw
 from antiphon.cli.options import UsageError
+from antiphon.cli.waking import Silence, WakingSoundCard, run_until_silent
 from antiphon.client import Disconnected, Incoming, Mode, Session, connect
 from antiphon.client.call import Call, SoundCard
 from antiphon.client.speaking import end_of_speech_ms, say
 from antiphon.config import Settings
 from antiphon.protocol import server_messages as s
-from antiphon.protocol.client_messages import AudioForm, Hello, StartListening
+from antiphon.protocol.client_messages import AudioForm, Feature, Hello, StartListening
 from antiphon.protocol.limits import MICROPHONE_HZ, SPEECH_HZ
 from antiphon.security.origin import own_authority
 from antiphon.speech.base import needs_extra
 
+if TYPE_CHECKING:
+    from antiphon.audio.wake_word import WakeWord
+
 MAX_FILE_S: Final = 60
 OPENING_S: Final = 10.0
 """How long a server may take until it listens."""
+RECORDED: Final = Hello(audio=AudioForm.BINARY)
+LIVE: Final = Hello(audio=AudioForm.BINARY, features=(Feature.HOLD,))
+"""A call by microphone can hold an answer and go on with it. A recording has nobody who listens."""
+
+Tell = Callable[[Incoming], None]
 
 
 def say_file(settings: Settings, url: str | None, token: str | None, file: Path, save: Path | None) -> None:
@@ -35,13 +44,33 @@ def say_file(settings: Settings, url: str | None, token: str | None, file: Path,
     asyncio.run(_say(settings, url, token, pcm, save, _console()))
 
 
-def call(settings: Settings, url: str | None, token: str | None) -> None:
+def call(settings: Settings, url: str | None, token: str | None, wake_word: str | None = None) -> None:
+    waker = None if wake_word is None else _load_wake_word(wake_word)
     with needs_extra("local", "a microphone"):
         from antiphon.cli.sound_card import SystemSoundCard, load_portaudio
 
     card = SystemSoundCard(load_portaudio())
     card.check()
-    asyncio.run(converse(settings, url, token, card, _console()))
+    if waker is None:
+        asyncio.run(converse(settings, url, token, card, _console()))
+    else:
+        asyncio.run(converse_when_woken(settings, url, token, card, waker, _console()))
+
+
+def list_wake_words() -> None:
+    with needs_extra("wake", "--wake-word"):
+        from antiphon.audio.wake_word import WAKE_WORDS, WakeWord
+
+    console = _console()
+    for name in WAKE_WORDS:
+        console.print(f"{name}: say “{WakeWord(name).phrase}”", markup=False)
+
+
+def _load_wake_word(name: str) -> "WakeWord":
+    with needs_extra("wake", "--wake-word"):
+        from antiphon.audio.wake_word import WakeWord
+
+    return WakeWord(name)
 
 
 def _console() -> Console:
@@ -72,23 +101,51 @@ def read_speech(file: Path) -> bytes:
 async def converse(settings: Settings, url: str | None, token: str | None, card: SoundCard, console: Console) -> None:
     """Holds a conversation until the server ends it, or until Ctrl-C."""
     async with AsyncExitStack() as stack:
-        session = await _open(settings, url, token, stack, console, reconnect=True)
+        session = await _open(settings, url, token, stack, console, LIVE, reconnect=True)
         console.print("You can talk now. Press Ctrl-C to end the call.")
-        display = TurnDisplay(console)
+        await Call(session, card, _teller(console)).run()
 
-        def tell(incoming: Incoming) -> None:
-            display.show(incoming)
-            if isinstance(incoming, s.TurnMetrics) and incoming.total_ms is not None:
-                console.print(f"[dim]     ({incoming.total_ms:.0f} ms)[/]")
 
-        await Call(session, card, tell).run()
+async def converse_when_woken(
+    settings: Settings, url: str | None, token: str | None, card: SoundCard, waker: "WakeWord", console: Console
+) -> None:
+    """Holds a conversation each time the wake word is said, until Ctrl-C. Between them no session is open."""
+    async with AsyncExitStack() as stack:
+        address = await _find_server(settings, url, token, stack, console)
+        waking = WakingSoundCard(card, waker)
+        with waking.running():
+            while True:
+                console.print(f"Say “{waker.phrase}” to begin. Press Ctrl-C to leave.", markup=False)
+                await waking.wait()
+                console.print("Listening.")
+                async with connect(address, token=token, mode=Mode.VOICE, hello=LIVE) as session:
+                    await _start(session)
+                    silence, show = Silence(asyncio.get_running_loop().time), _teller(console)
+
+                    def tell(incoming: Incoming, silence: Silence = silence, show: Tell = show) -> None:
+                        silence.take(incoming)
+                        show(incoming)
+
+                    await run_until_silent(Call(session, waking, tell), silence)
+
+
+def _teller(console: Console) -> Tell:
+    """Returns a function that shows what arrives in a call."""
+    display = TurnDisplay(console)
+
+    def tell(incoming: Incoming) -> None:
+        display.show(incoming)
+        if isinstance(incoming, s.TurnMetrics) and incoming.total_ms is not None:
+            console.print(f"[dim]     ({incoming.total_ms:.0f} ms)[/]")
+
+    return tell
 
 
 async def _say(
     settings: Settings, url: str | None, token: str | None, pcm: bytes, save: Path | None, console: Console
 ) -> None:
     async with AsyncExitStack() as stack:
-        session = await _open(settings, url, token, stack, console, reconnect=False)
+        session = await _open(settings, url, token, stack, console, RECORDED, reconnect=False)
         exchange = await say(session, pcm, TurnDisplay(console).show)
         for line in draw(exchange):
             console.print(line, markup=False)
@@ -99,28 +156,56 @@ async def _say(
 
 
 async def _open(
-    settings: Settings, url: str | None, token: str | None, stack: AsyncExitStack, console: Console, *, reconnect: bool
+    settings: Settings,
+    url: str | None,
+    token: str | None,
+    stack: AsyncExitStack,
+    console: Console,
+    hello: Hello,
+    *,
+    reconnect: bool,
 ) -> Session:
     """Opens a listening session with the given server, or with the one in the settings; otherwise with our own."""
-    hello = Hello(audio=AudioForm.BINARY)
-    wanted = url or f"ws://{own_authority(settings.server.host, settings.server.port)}/ws"
+    address = url or _usual_address(settings)
     try:
         session = await stack.enter_async_context(
-            connect(wanted, token=token, mode=Mode.VOICE, hello=hello, reconnect=reconnect)
+            connect(address, token=token, mode=Mode.VOICE, hello=hello, reconnect=reconnect)
         )
     except Disconnected:
         if url is not None:
             raise
-        from antiphon.serve import serving
-
-        console.print(f"[dim]No server answers at {escape(wanted)}, so this call started its own.[/]")
-        with _progress(console) as announce:
-            address = await stack.enter_async_context(serving(settings, voice=True, announce=announce))
+        address = await _start_server(settings, stack, console)
         session = await stack.enter_async_context(
             connect(address, token=token, mode=Mode.VOICE, hello=hello, reconnect=reconnect)
         )
     await _start(session)
     return session
+
+
+async def _find_server(
+    settings: Settings, url: str | None, token: str | None, stack: AsyncExitStack, console: Console
+) -> str:
+    """Returns the address of a server that answers: the given one, the one in the settings, or our own."""
+    address = url or _usual_address(settings)
+    try:
+        async with connect(address, token=token, mode=Mode.VOICE, hello=LIVE):
+            return address
+    except Disconnected:
+        if url is not None:
+            raise
+        return await _start_server(settings, stack, console)
+
+
+def _usual_address(settings: Settings) -> str:
+    return f"ws://{own_authority(settings.server.host, settings.server.port)}/ws"
+
+
+async def _start_server(settings: Settings, stack: AsyncExitStack, console: Console) -> str:
+    from antiphon.serve import serving
+
+    console.print(f"[dim]No server answers at {escape(_usual_address(settings))}, so this call started its own.[/]")
+    with _progress(console) as announce:
+        return await stack.enter_async_context(serving(settings, voice=True, announce=announce))
 
 
 async def _start(session: Session) -> None:

@@ -3,6 +3,7 @@
 Only their options are here. What they do is imported when one of them runs, so that `antiphon --help` stays quick.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,14 @@ def serve(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Allow access without a token, also from other machines.")
     ] = False,
+    reload: Annotated[
+        bool,
+        typer.Option(
+            "--reload",
+            help="For developing tools: watch their folders, and build and load what changes. Sets server.environment "
+            'to "development", which also checks results against the outputs in each schema.',
+        ),
+    ] = False,
     json_log: Annotated[bool, typer.Option("--json-log", help="Log JSON lines instead of text.")] = False,
     config: ConfigOption = None,
 ) -> None:
@@ -50,6 +59,8 @@ def serve(
     from antiphon.telemetry import log
 
     settings = configuration.load(config)
+    if reload:
+        settings = replace(settings, server=settings.server.model_copy(update={"environment": "development"}))
     log.configure(json=json_log, level="info", exception_texts=settings.server.environment == "development")
     run_loop(run_server(settings, host=host, port=port, insecure=insecure, announce=typer.echo))
 
@@ -68,6 +79,10 @@ def talk(
     mic: Annotated[
         bool, typer.Option("--mic", help="Talk through this machine's microphone and loudspeaker instead.")
     ] = False,
+    wake_word: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --mic, listen only after this wake word. `list` shows all."),
+    ] = None,
     url: UrlOption = None,
     token: TokenOption = None,
     save: Annotated[
@@ -79,14 +94,21 @@ def talk(
 
     If no server is running, this starts its own.
     """
+    if wake_word == "list":
+        from antiphon.cli.calling import list_wake_words
+
+        list_wake_words()
+        return
     if (file is None) is not mic:
         raise typer.BadParameter("Give either a WAV file or --mic")
+    if wake_word is not None and not mic:
+        raise typer.BadParameter("--wake-word works with --mic, not with a WAV file")
     if mic and save is not None:
         raise typer.BadParameter("--save works with a WAV file, not with --mic")
     from antiphon.cli.calling import call, say_file
 
     settings = settings_for(config)
     if file is None:
-        call(settings, url, token)
+        call(settings, url, token, wake_word)
     else:
         say_file(settings, url, token, file, save)

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
     from antiphon.compose import Database
     from antiphon.config import Settings
+    from antiphon.services.images import ImageFiles
 
 app = typer.Typer(no_args_is_help=True)
 
 ALL: Final = 2**31 - 1
 PAGE: Final = 100
+AUDIT_LINES: Final = 1_000
 CHAT_HISTORY: Final = "chat_history"
 """The file in the data folder with what the local user has typed into `antiphon chat`."""
 BACKUP_PAGES: Final = 2_000
@@ -39,7 +41,11 @@ def export(
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Export a user's conversations and calls, and what the local user typed, as one JSON object per line."""
+    """Export everything that is stored about a user, as one JSON object per line.
+
+    These are conversations, calls, records, lists and what else tools keep, and what the local user typed. Of an image,
+    the line has its prompt and the path of its file.
+    """
     settings = settings_for(config)
     with _writer(out) as file, progress_bar() as progress:
         exported = asyncio.run(_export(settings, user or local_user(), file, progress))
@@ -52,14 +58,15 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Confirm the deletion, which cannot be undone.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Delete the data of a user: conversations, calls, tokens, the block, and what the local user typed.
+    """Delete everything that is stored about a user: conversations, calls, records, lists and what else tools keep,
+    tokens, the block, and what the local user typed.
 
     The audit of tool calls stays.
     """
     settings = settings_for(config)
     if not yes:
         raise UsageError(
-            f"this permanently deletes all conversations, calls and tokens of the user {user!r}. Add --yes to confirm."
+            f"this permanently deletes everything that is stored about the user {user!r}. Add --yes to confirm."
         )
     with progress_bar() as progress:
         deleted = asyncio.run(_delete(settings, user, progress))
@@ -163,10 +170,42 @@ async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "P
         calls = await database.voice_calls.list(user, ALL)
         for call in calls:
             write("call", msgspec.structs.asdict(call))
+        kept = await _kept_by_tools(database, user)
+    files = _image_files(settings)
+    kept["image"] = [
+        {**msgspec.structs.asdict(image), "file": str(files.path_of(image))} for image in await files.list(user)
+    ]
     typed = _typed_lines(settings, user)
-    for line in typed:
-        write("typed", {"user": user, "text": line})
-    return {"conversation": len(conversations), "call": len(calls), "typed line": len(typed)}
+    for kind, rows in {**kept, "typed": [{"user": user, "text": line} for line in typed]}.items():
+        for row in rows:
+            write(kind, row)
+    counts = {"conversation": len(conversations), "call": len(calls)}
+    counts |= {kind.replace("_", " "): len(rows) for kind, rows in kept.items()}
+    return counts | {"typed line": len(typed)}
+
+
+async def _kept_by_tools(database: "Database", user: str) -> dict[str, list[dict[str, Any]]]:
+    """Returns what tools store about a user, by the kind of the line."""
+    from msgspec import Raw
+    from msgspec.structs import asdict
+
+    from antiphon.storage.knowledge import Namespace, Readable
+
+    personal = Readable(user, (Namespace.PERSONAL,))
+    records = [await database.knowledge.get(each.id, personal) for each in await database.knowledge.list(personal, ALL)]
+    return {
+        "record": [asdict(record) for record in records if record is not None],
+        "list_item": [asdict(item) for item in await database.lists.items(user)],
+        "tool_value": [{**asdict(each), "value": Raw(each.value)} for each in await database.tool_values.list(user)],
+        "event": [asdict(event) for event in await database.calendar.list(user)],
+        "reminder": [_with_type(asdict(each)) for each in await database.reminders.list(user)],
+        "ring": [_with_type(asdict(each.ring)) for each in await database.reminders.open_rings([user], 0)],
+    }
+
+
+def _with_type(fields: dict[str, Any]) -> dict[str, Any]:
+    """Renames the kind of a reminder, since the kind of a line is what it describes."""
+    return {"type": fields.pop("kind"), **fields}
 
 
 async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict[str, int]:
@@ -180,15 +219,42 @@ async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict
         typed = _typed_lines(settings, user)
         if typed:
             (settings.data_dir / CHAT_HISTORY).unlink(missing_ok=True)
+        # Copies of what tools have told this user, which are kept to recognise a call that is made twice.
+        await database.calls.clear(await _sessions_with_calls(database, user))
+        await database.confirmations.clear(user)
         tokens = [token.id for token in await database.tokens.list() if token.user == user]
         return {
             "conversation": conversations,
             "call": await database.voice_calls.clear(user),
+            "reminder": await database.reminders.clear(user),
+            "image": await _image_files(settings).delete_all(user),
             "session": await database.sessions.end_all(user),
             "token": sum([await database.tokens.revoke(id) for id in tokens]),
             "block": int(await database.blocks.unblock(user)),
+            "record": await database.knowledge.remove_owner(user),
+            "list item": await database.lists.clear(user),
+            "tool value": await database.tool_values.clear(user),
+            "event": await database.calendar.clear(user),
             "typed line": len(typed),
         }
+
+
+async def _sessions_with_calls(database: "Database", user: str) -> set[str]:
+    """Finds the sessions in which a user has called tools, also those that have ended long ago."""
+    sessions: set[str] = set()
+    after = 0
+    while lines := await database.audit.read(after=after, limit=AUDIT_LINES):
+        sessions |= {line.session for _, line in lines if line.user == user}
+        after = lines[-1][0]
+    return sessions
+
+
+def _image_files(settings: "Settings") -> "ImageFiles":
+    from antiphon.services.images import ImageFiles
+
+    folder = settings.images_dir
+    assert folder is not None, "there is a database, so images are kept"
+    return ImageFiles(folder)
 
 
 def _typed_lines(settings: "Settings", user: str) -> list[str]:
@@ -239,6 +305,9 @@ def _writer(path: Path | None) -> Iterator[IO[bytes]]:
 
 
 def _list_counts(counts: dict[str, int]) -> str:
-    """Describes the counts, for example "2 conversations, 1 call and 0 typed lines"."""
-    *parts, last = [f"{number} {what}" if number == 1 else f"{number} {what}s" for what, number in counts.items()]
-    return f"{', '.join(parts)} and {last}"
+    """Describes what there was, for example "2 conversations and 1 call"."""
+    parts = [f"{number} {what}" if number == 1 else f"{number} {what}s" for what, number in counts.items() if number]
+    if not parts:
+        return "nothing"
+    *most, last = parts
+    return f"{', '.join(most)} and {last}" if most else last

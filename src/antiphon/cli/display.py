@@ -38,6 +38,9 @@ def describe_event(incoming: Incoming) -> tuple[str, str] | None:
     match incoming:
         case s.Flyout(content=text) | s.GoAway(reason=text):
             return text, "dim"
+        case s.Image(url=url):
+            # A terminal shows no pictures. The path is one of the server's own.
+            return f"The picture is at {url} on the server.", "cyan"
         case s.Error(message=text) | s.Notice(text=text):
             return text, "yellow"
         case s.Timeout(message=text, duration_seconds=seconds):

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from antiphon import __version__
+from antiphon.cli.doctor_calendar import check_calendar
+from antiphon.cli.doctor_mcp import check_mcp
+from antiphon.cli.doctor_services import check_home, check_web
 from antiphon.cli.doctor_voice import check_microphone, check_voice
 from antiphon.cli.findings import PATIENCE_S, Finding, Findings, ask
 from antiphon.cli.options import ConfigOption, settings_for
@@ -120,11 +123,15 @@ def check_database(settings: "Settings") -> Findings:
 
 
 def check_tools(settings: "Settings") -> Findings:
-    from antiphon.authoring.build import check_handlers
-    from antiphon.compose import build_tools
+    from antiphon.authoring.problems import Severity
+    from antiphon.compose import build_tools, find_missing
 
     built = build_tools(settings)
-    mistakes = [*built.errors, *check_handlers(built.artifact.tools)]
+    missing = find_missing(settings, built.artifact.tools)
+    for problem in missing:
+        if problem.severity is Severity.WARNING:
+            yield Finding(False, f"tools: {problem}")
+    mistakes = [*built.errors, *(problem for problem in missing if problem.severity is Severity.ERROR)]
     if not mistakes:
         yield Finding(True, f"tools: {len(built.artifact.tools)} build, version {built.artifact.version}")
         return
@@ -216,6 +223,28 @@ def _check_model(name: str) -> Finding:
     return Finding(True, f"model: {reference}; its server answers")
 
 
+def check_images(settings: "Settings") -> Findings:
+    """Checks the model that makes images, without asking it for one."""
+    from antiphon.models.base import ModelError
+    from antiphon.models.providers.references import ModelReferenceError, parse_images
+
+    try:
+        reference = parse_images(settings.images.model)
+        if reference is None:
+            yield Finding(True, "images: none are made, since images.model is not set")
+            return
+        endpoint = reference.endpoint(os.environ)
+    except (ModelReferenceError, ModelError) as error:
+        yield Finding(False, f"images: {error}")
+        return
+    if not endpoint.is_loopback:
+        yield Finding(True, f"images: {reference} (on another machine, so it was not checked)")
+    elif ask(f"{endpoint.url}/models") is None:
+        yield Finding(False, f"images: nothing answers at {endpoint.url}. Start the server of {reference}.")
+    else:
+        yield Finding(True, f"images: {reference}; its server answers")
+
+
 def check_tool_ranking(settings: "Settings") -> Findings:
     """Checks the embedding model, if the settings need it."""
     if not settings.model.tools_per_turn:
@@ -234,13 +263,72 @@ def check_tool_ranking(settings: "Settings") -> Findings:
         yield Finding(True, f"{what}, chosen by meaning")
 
 
+def check_understanding(settings: "Settings") -> Findings:
+    """Tells whether the offline assistant understands requests by their meaning."""
+    missing = _missing_embedding(settings)
+    if missing is None:
+        yield Finding(True, "offline assistant: understands requests by its sentences and by their meaning")
+    else:
+        yield Finding(
+            True, f"offline assistant: understands its sentences only. To understand what they mean, too, {missing}"
+        )
+
+
+def check_knowledge(settings: "Settings") -> Findings:
+    """Tells how many records the knowledge base has, and whether they are found by meaning, too."""
+    path = settings.database_path
+    if path is None or not path.exists():
+        return
+    try:
+        with _opened(path) as database:
+            [(records,)] = database.execute("SELECT count(*) FROM kb_records WHERE batch = ''").fetchall()
+            [(passages, vectors)] = database.execute("SELECT count(*), count(vector) FROM kb_passages").fetchall()
+    except sqlite3.Error:
+        return  # the tables are made by the next start
+    what = f"knowledge base: {records:,} {'record' if records == 1 else 'records'}"
+    if not records:
+        yield Finding(True, f"{what}; `antiphon kb add FILE` adds some")
+        return
+    if not settings.knowledge.embeddings:
+        yield Finding(True, f"{what}, found by words (knowledge.embeddings is off)")
+        return
+    missing = _missing_embedding(settings)
+    if missing is not None:
+        yield Finding(
+            True, f"{what}, found by words. To find them by meaning, too, {missing}, then `antiphon kb reindex`"
+        )
+    elif vectors < passages:
+        yield Finding(True, f"{what}, {passages - vectors:,} passages found by words only. Run: antiphon kb reindex")
+    else:
+        yield Finding(True, f"{what}, found by words and by meaning")
+
+
+def _missing_embedding(settings: "Settings") -> str | None:
+    """Returns the command that is to be run before texts can be embedded; None if they can."""
+    from antiphon.weights.folder import State, state_of
+    from antiphon.weights.manifest import MINILM
+
+    if any(find_spec(package) is None for package in ("numpy", "onnxruntime", "tokenizers")):
+        return "run `pip install 'antiphon[kb]'`"
+    if {state_of(settings.models_dir, MINILM, file) for file in MINILM.files} != {State.PRESENT}:
+        return "run `antiphon models pull minilm`"
+    return None
+
+
 CHECKS: Final[tuple[Check, ...]] = (
     check_folder,
     check_database,
     check_tools,
     check_models,
+    check_images,
     check_tool_ranking,
+    check_understanding,
+    check_knowledge,
     check_voice,
+    check_calendar,
+    check_web,
+    check_home,
+    check_mcp,
     check_access,
     check_server,
 )

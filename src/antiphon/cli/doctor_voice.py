@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +12,7 @@ from antiphon.errors import AntiphonError
 if TYPE_CHECKING:
     from antiphon.cli.sound_card import SystemSoundCard
     from antiphon.config import Settings
-    from antiphon.speech.references import OpenAIServer, Reference, WyomingServer
+    from antiphon.speech.references import Local, OpenAIServer, Reference, WyomingServer
     from antiphon.weights.manifest import Model
 
 REACH_S: Final = 3.0
@@ -23,7 +23,18 @@ QUIET_DBFS: Final = -60.0
 LOUDEST: Final = 32_700
 ALWAYS: Final = ("numpy", "onnxruntime", "soxr")
 """Packages that speech always needs, whatever the engines."""
-PACKAGES: Final = {"moonshine": "onnx", "piper": "piper", "wyoming": "wyoming", "openai": "openai"}
+PACKAGES: Final = {
+    "moonshine": "onnx",
+    "hibari": "hibari",
+    "piper": "piper",
+    "kokoro": "hibari",
+    "wyoming": "wyoming",
+    "openai": "openai",
+}
+"""What each engine needs. Kokoro reads text with the lexicon of hibari."""
+DEFAULT_VOICES: Final = {"hibari": "heart", "piper": "joe", "kokoro": "af_heart"}
+EXTRAS: Final = {"openai": "openai", "piper": "piper"}
+"""The extra that installs a package, if it is not "local"."""
 
 
 def check_voice(settings: "Settings") -> Findings:
@@ -65,7 +76,7 @@ def _check_engines(settings: "Settings") -> Findings:
         yield Finding(False, f"voice: {problem}")
     if not problems:
         stt, tts = parse_stt(settings.speech.stt), parse_tts(settings.speech.tts)
-        speaker = "nothing" if tts is None else f"piper as {settings.speech.voice}" if tts is Local.PIPER else tts
+        speaker = "nothing" if tts is None else f"{tts} as {_voice(settings, tts)}" if isinstance(tts, Local) else tts
         yield Finding(True, f"voice: {stt} listens, {speaker} speaks (model files: {settings.models_dir})")
         yield from _check_remote_engines(stt, tts)
 
@@ -142,29 +153,57 @@ def _is_wanted(settings: "Settings") -> bool:
 def _missing_models(settings: "Settings", stt: "Reference", tts: "Reference | None") -> Iterator[str]:
     from antiphon.speech.references import Local
     from antiphon.weights.folder import State, state_of
-    from antiphon.weights.manifest import MODELS
+    from antiphon.weights.manifest import KOKORO, MODELS, VOICE
 
     needed = ["silero-vad", "smart-turn"]
     if stt is Local.MOONSHINE:
         needed.append("moonshine-base-en")
-    voice = settings.speech.voice
-    if tts is Local.PIPER and voice in MODELS:
-        needed.append(voice)
-    elif tts is Local.PIPER and not any((settings.models_dir / voice).glob("*.onnx")):
-        yield f'there is no voice "{voice}" in {settings.models_dir}. Put its files into a folder of that name there.'
+    if isinstance(tts, Local):
+        voice = _voice(settings, tts)
+        if tts is Local.KOKORO:
+            needed.append(KOKORO.name)
+        elif tts is Local.PIPER and voice in MODELS:
+            needed.append(voice)
+        elif tts is Local.PIPER and not any((settings.models_dir / voice).glob("*.onnx")):
+            there = f"in {settings.models_dir}. Put its files into a folder of that name there."
+            yield f'there is no voice "{voice}" {there}'
+        if (known := _known_voices(tts)) and voice not in known:
+            yield f'{tts} has no voice "{voice}" on this machine. It has {", ".join(known)}.'
     for name in needed:
         model: Model = MODELS[name]
         states = {state_of(settings.models_dir, model, file) for file in model.files}
         if states != {State.PRESENT}:
             state = State.DAMAGED if State.DAMAGED in states else State.MISSING
-            yield f"the model {name} is {state} in {settings.models_dir}. Run `antiphon models pull`."
+            pulled = "" if model in VOICE else f" {name}"
+            yield f"the model {name} is {state} in {settings.models_dir}. Run `antiphon models pull{pulled}`."
+
+
+def _voice(settings: "Settings", engine: "Local") -> str:
+    """Returns the configured voice, or the engine's default."""
+    from antiphon.compose import chosen_voice
+
+    return chosen_voice(settings) or DEFAULT_VOICES[engine]
+
+
+def _known_voices(engine: "Local") -> Collection[str]:
+    """Returns the voices of an engine that has the same ones everywhere, as far as they are known."""
+    from antiphon.speech.references import Local
+    from antiphon.weights.manifest import KOKORO_VOICES
+
+    if engine is Local.KOKORO:
+        return KOKORO_VOICES
+    if engine is Local.HIBARI and not any(find_spec(package) is None for package in (*ALWAYS, "hibari")):
+        from antiphon.speech.engines.hibari.synthesizer import find_voices
+
+        return find_voices()
+    return ()
 
 
 def _missing_packages(stt: "Reference", tts: "Reference | None") -> Iterator[str]:
     needed = [*ALWAYS, *(PACKAGES[str(each).partition(":")[0]] for each in (stt, tts) if each is not None)]
     for package in dict.fromkeys(needed):
         if find_spec(package) is None:
-            extra = "openai" if package == "openai" else "local"
+            extra = EXTRAS.get(package, "local")
             yield f"the package {package} is not installed. Run: pip install 'antiphon[{extra}]'"
 
 

@@ -6,6 +6,8 @@ from typing import Final
 
 PATIENCE_S: Final = 1.0
 """How long a server on this machine may take to respond."""
+MAX_ANSWER_BYTES: Final = 1_048_576
+"""How much of a response is read: enough for a list of some hundred tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +28,9 @@ def ask(url: str) -> bytes | None:
 
     try:
         with build_opener(ProxyHandler({})).open(url, timeout=PATIENCE_S) as answer:
-            return bytes(answer.read(65_536))
+            return bytes(answer.read(MAX_ANSWER_BYTES))
     except HTTPError as error:
         with error:
-            return bytes(error.read(65_536))
+            return bytes(error.read(MAX_ANSWER_BYTES))
     except (HTTPException, OSError, ValueError):
         return None

@@ -56,12 +56,12 @@ def list_models(as_json: JsonOption = False, config: ConfigOption = None) -> Non
 @app.command()
 def pull(names: NamesArgument = None, config: ConfigOption = None) -> None:
     """Download the missing models. Models that are already present are not touched."""
-    from antiphon.weights.manifest import VOICE, find_model
+    from antiphon.weights.manifest import DEFAULT, find_model
     from antiphon.weights.puller import pull as pull_models
 
     models_dir = settings_for(config).models_dir
     of_ollama = [name for name in names or () if name.startswith(OLLAMA_PREFIX)]
-    models = [find_model(name) for name in names if name not in of_ollama] if names else VOICE
+    models = [find_model(name) for name in names if name not in of_ollama] if names else DEFAULT
     for name in of_ollama:
         _pull_into_ollama(name)
     if not models:
@@ -207,7 +207,7 @@ def _print_json(models_dir: "Path", found: "dict[Model, list[State]]") -> None:
                     "path": str(path_of(models_dir, model, file)),
                     "size_bytes": file.size_bytes,
                     "sha256": file.sha256,
-                    "wheel": str(file.wheel),
+                    "package": str(file.package),
                     "state": state,
                 }
                 for file, state in zip(model.files, states, strict=True)

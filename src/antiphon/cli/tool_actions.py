@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,23 +12,23 @@ from typing import Any
 import msgspec
 import typer
 from rapidfuzz import process
+from rich import box
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from antiphon.authoring import build as builder
 from antiphon.authoring import diff as differ
 from antiphon.authoring import scaffold
-from antiphon.authoring.build import check_handlers
 from antiphon.authoring.problems import Severity
-from antiphon.authoring.testing import find_mismatches
 from antiphon.cli.options import UsageError
-from antiphon.compose import TOOLKIT, build_tools, load_tools, open_app, open_stores
+from antiphon.compose import TOOLKIT, build_tools, find_missing, load_tools, open_app, open_stores
 from antiphon.config import Settings
 from antiphon.storage.base import AuditLine
 from antiphon.tools.call import ToolCall
 from antiphon.tools.messages import Message, is_message, not_a_message
+from antiphon.tools.outputs import find_mismatches
 from antiphon.tools.registry import Snapshot
 from antiphon.tools.result import ToolResult
 from antiphon.tools.source import parse_json
@@ -42,13 +43,13 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 def build(settings: Settings) -> None:
     built = build_tools(settings)
     built_in = {entry.tool_id for entry in built.artifact.tools if TOOLKIT in Path(entry.origin).parents}
-    not_imported = check_handlers(built.artifact.tools)
-    for problem in [*built.problems, *not_imported]:
+    missing = find_missing(settings, built.artifact.tools)
+    for problem in [*built.problems, *missing]:
         if problem.severity is Severity.WARNING and problem.tool in built_in:
             continue  # users cannot change built-in tools
         style = "red" if problem.severity is Severity.ERROR else "yellow"
         err.print(f"[{style}]{problem.severity}[/] {escape(str(problem))}")
-    mistakes = len(built.errors) + len(not_imported)
+    mistakes = len(built.errors) + sum(problem.severity is Severity.ERROR for problem in missing)
     if mistakes:
         err.print(f"{mistakes} mistake{'s' * (mistakes > 1)}; nothing was written.")
         raise typer.Exit(1)
@@ -66,27 +67,27 @@ def list_tools(settings: Settings, category: Category | None, mode: Mode | None,
     if as_json:
         _print_json({"version": snapshot.version, "tools": [snapshot.metadata(tool.id) for tool in tools]})
         return
+    # One line for each tool, narrow enough for a terminal of 80 columns, so that sixty of them can be read.
+    # A long title is cut before anything else.
     table = Table(
-        "tool",
-        "category",
-        "effects",
-        "modes",
-        "budget",
-        "asks",
+        Column("tool", no_wrap=True),
+        Column("title", no_wrap=True, overflow="ellipsis"),
+        Column("category", no_wrap=True, min_width=9),
+        Column("modes", no_wrap=True, min_width=5),
+        Column("asks", no_wrap=True, min_width=7),
         title=f"{len(tools)} tool{'' if len(tools) == 1 else 's'}, {snapshot.version}",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
     )
     for tool in tools:
         spec = tool.spec
-        asks = "yes" if spec.requires_confirmation else ""
-        table.add_row(
-            tool.id,
-            spec.category,
-            spec.side_effects,
-            " ".join(spec.allowed_modes),
-            f"{spec.latency_budget_ms} ms",
-            asks,
-        )
+        modes = "both" if len(spec.allowed_modes) == len(Mode) else " ".join(spec.allowed_modes)
+        table.add_row(tool.id, escape(spec.shown_title), spec.category, modes, _asks_first(tool))
     out.print(table)
+    if any(map(_asks_first, tools)):
+        out.print("asks: the user must approve each call (always), or some calls, by a rule of the tool (by rule).")
 
 
 def show(settings: Settings, name: str, as_json: bool) -> None:
@@ -97,7 +98,7 @@ def show(settings: Settings, name: str, as_json: bool) -> None:
             {"spec": tool.spec, "digest": tool.digest, "origin": tool.origin, "documentation": tool.documentation}
         )
         return
-    out.print(f"[bold]{tool.id}[/] {tool.spec.version}  {escape(tool.origin)}")
+    out.print(f"[bold]{escape(tool.spec.shown_title)}[/] ({tool.id} {tool.spec.version})  {escape(tool.origin)}")
     out.print_json(msgspec.json.encode(tool.spec).decode())
     out.print(Markdown(tool.documentation))
 
@@ -107,9 +108,11 @@ def new(settings: Settings, name: str) -> None:
     out.print(f"Wrote {escape(str(directory))}. Edit it, then run `antiphon tools build`.")
 
 
-def run(settings: Settings, name: str, args: str, mode: Mode, as_json: bool) -> None:
+def run(settings: Settings, name: str, args: str, mode: Mode, *, as_json: bool, yes: bool) -> None:
     call = ToolCall(None, name, _parse_args(args))
-    result, mismatches = asyncio.run(_run(settings, call, mode, as_json))
+    asks = not as_json and sys.stdin.isatty()
+    approve = (lambda preview: True) if yes else _ask if asks else None
+    result, mismatches = asyncio.run(_run(settings, call, mode, approve))
     if as_json:
         _print_json(result)
     else:
@@ -151,19 +154,39 @@ def audit(settings: Settings, since: str | None, as_json: bool) -> None:
     asyncio.run(_print_audit(settings, _since_ms(since), as_json))
 
 
-async def _run(settings: Settings, call: ToolCall, mode: Mode, as_json: bool) -> tuple[ToolResult, list[str]]:
-    """Returns the result, and what the tool's own schema does not allow in it."""
+async def _run(
+    settings: Settings, call: ToolCall, mode: Mode, approve: Callable[[str], bool] | None
+) -> tuple[ToolResult, list[str]]:
+    """Returns the result, and what the tool's own schema does not allow in it.
+
+    `approve` answers the question of a tool that asks first; None leaves it unanswered.
+    """
     async with open_app(settings) as app:
+        if app.services.mcp is not None and call.name not in app.registry.tools:
+            # It may be a tool of a server that was never reached before.
+            await app.services.mcp.settle()
         session = app.session(mode=mode, messaging=_Screen())
         app.executor.begin_turn(session)
+        tool = app.registry.tools.get(call.name)
+        if tool is not None and tool.warm is not None:
+            # As a server does after its start: the tool's budget is for a process that runs.
+            await asyncio.to_thread(tool.warm)
         result = await app.executor.execute(call, session)
         request = result.error.confirmation_request if result.error is not None else None
-        if request is not None and not as_json and sys.stdin.isatty():
-            preview = request.preview
-            approved = typer.confirm(preview if preview.endswith("?") else f"{preview} Shall I?")
-            result = await app.executor.resolve(request.confirmation_token, approved, session)
-        tool = app.registry.tools.get(call.name)
+        if request is not None and approve is not None:
+            result = await app.executor.resolve(request.confirmation_token, approve(request.preview), session)
+        elif request is not None:
+            err.print("Nothing was done. Add --yes to approve the call, or run it at a terminal to be asked.")
         return result, find_mismatches(tool.spec.outputs if tool is not None else None, result)
+
+
+def _ask(preview: str) -> bool:
+    return typer.confirm(preview if preview.endswith("?") else f"{preview} Shall I?")
+
+
+def _asks_first(tool: Tool) -> str:
+    has_policy = tool.needs_confirmation is not None or tool.is_asked_for is not None
+    return "always" if tool.spec.requires_confirmation else "by rule" if has_policy else ""
 
 
 class _Screen:

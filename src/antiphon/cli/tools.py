@@ -15,7 +15,8 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The tool's id
 
 @app.command()
 def build(config: ConfigOption = None) -> None:
-    """Compile all tool directories into the registry, import their handlers, and report every mistake."""
+    """Compile all tool directories into the registry, and report every mistake and whatever the tools lack here:
+    packages, capabilities and secrets."""
     from antiphon.cli import tool_actions
 
     tool_actions.build(settings_for(config))
@@ -55,6 +56,9 @@ def run(
     name: NameArgument,
     args: Annotated[str, typer.Option("--args", metavar="JSON", help="The arguments, as a JSON object.")] = "{}",
     mode: Annotated[Mode, typer.Option(help="As if called in this mode.")] = Mode.TEXT,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Approve the call if the tool asks first. [default: ask at a terminal]")
+    ] = False,
     as_json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
@@ -64,7 +68,7 @@ def run(
     """
     from antiphon.cli import tool_actions
 
-    tool_actions.run(settings_for(config), name, args, mode, as_json)
+    tool_actions.run(settings_for(config), name, args, mode, as_json=as_json, yes=yes)
 
 
 @app.command("test", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

@@ -19,6 +19,9 @@ BYTES_PER_S: Final = 2 * SPEECH_HZ
 TAIL_BYTES: Final = BYTES_PER_S * 3 // 20
 """0.15 s, since a sound card plays its last samples a little later."""
 
+MAX_HELD_BYTES: Final = 4 * BYTES_PER_S
+"""How long playback is held at most. The server decides sooner, unless the connection is lost."""
+
 
 class Playback:
     """Queues the speech of answers for a loudspeaker: PCM16, 22,050 Hz, mono.
@@ -32,6 +35,8 @@ class Playback:
         self._played_bytes = 0
         self._silent_bytes = TAIL_BYTES
         """The bytes of silence that were taken since the last speech."""
+        self._hold_left = 0
+        """The bytes of silence to play before it goes on by itself. 0 if it is not held."""
 
     def add(self, turn: int, pcm: bytes) -> None:
         with self._lock:
@@ -43,7 +48,9 @@ class Playback:
         """Takes the next bytes, filled up with silence."""
         taken = bytearray()
         with self._lock:
-            while self._waiting and len(taken) < size_bytes:
+            is_held = self._hold_left > 0
+            self._hold_left = max(0, self._hold_left - size_bytes)
+            while self._waiting and not is_held and len(taken) < size_bytes:
                 piece = self._waiting.popleft()
                 room = size_bytes - len(taken)
                 taken += piece[:room]
@@ -53,9 +60,19 @@ class Playback:
             self._silent_bytes = 0 if len(taken) == size_bytes else self._silent_bytes + size_bytes
         return bytes(taken.ljust(size_bytes, b"\0"))
 
+    def hold(self) -> None:
+        """Stops, and keeps the rest of this answer until `resume` or `clear`."""
+        with self._lock:
+            self._hold_left = MAX_HELD_BYTES if self._waiting else 0
+
+    def resume(self) -> None:
+        with self._lock:
+            self._hold_left = 0
+
     def clear(self) -> None:
         """Drops the rest of this answer."""
         with self._lock:
+            self._hold_left = 0
             self._waiting.clear()
             self._silent_bytes = TAIL_BYTES
 
@@ -70,10 +87,16 @@ class Playback:
         return self._played_bytes * 1000 / BYTES_PER_S
 
     @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to play, and a microphone near the loudspeaker cannot pick it up any more."""
+        with self._lock:
+            return not self._waiting and self._silent_bytes >= TAIL_BYTES
+
+    @property
     def is_playing(self) -> bool:
         """Whether a microphone near the loudspeaker may pick it up."""
         with self._lock:
-            return bool(self._waiting) or self._silent_bytes < TAIL_BYTES
+            return (bool(self._waiting) and not self._hold_left) or self._silent_bytes < TAIL_BYTES
 
 
 TICK_S: Final = 0.1
@@ -107,6 +130,10 @@ class Call:
         self._done = 0
         """The last answer that was reported as played."""
         self._is_over = False
+
+    @property
+    def is_playing(self) -> bool:
+        return self._playback.is_playing
 
     async def run(self) -> None:
         """Runs until the server ends the call. Raises `Disconnected`."""
@@ -144,6 +171,10 @@ class Call:
                 self._playback.add(turn, base64.b64decode(data)[WAV_HEADER_BYTES:])
             case s.GenerationComplete(turn=turn):
                 self._complete = turn
+            case s.Hold():
+                self._playback.hold()
+            case s.Resume():
+                self._playback.resume()
             case s.StateChanged(state=s.State.INTERRUPTED):
                 self._playback.clear()
                 self._done = self._playback.turn
@@ -165,14 +196,14 @@ class Call:
     async def _report(self) -> None:
         """Reports what was played, so that an interrupted answer is stored only as far as it was heard."""
         ticks = 0
-        while self._playback.is_playing or not self._is_over:
+        while not (self._playback.is_over and self._is_over):
             await asyncio.sleep(TICK_S)
             ticks += 1
-            turn, is_playing = self._playback.turn, self._playback.is_playing
+            turn, is_played = self._playback.turn, self._playback.is_over
             if self._is_over:
                 continue
-            if is_playing and ticks % REPORT_TICKS == 0:
+            if not is_played and ticks % REPORT_TICKS == 0:
                 await self._session.send(c.Playback(turn, self._playback.played_ms))
-            elif not is_playing and turn == self._complete > self._done:
+            elif is_played and turn == self._complete > self._done:
                 self._done = turn
                 await self._session.send(c.PlaybackDone(turn))

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from random import SystemRandom
 from typing import Final
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from antiphon.authoring import build
 from antiphon.authoring.problems import BuildError
 from antiphon.clock import SystemClock
 from antiphon.compose.embedding import open_ranker
+from antiphon.compose.services import Database, Services, open_services
 from antiphon.compose.summaries import make_planner
 from antiphon.config import Settings
 from antiphon.continuity.energy import Ladder
@@ -24,6 +26,7 @@ from antiphon.continuity.summarizer import ModelSummarizer
 from antiphon.models.base import TextModel
 from antiphon.models.bounded import BoundedModel
 from antiphon.models.builtin import BuiltinModel
+from antiphon.models.builtin.learning import Learner
 from antiphon.models.health import ModelHealth
 from antiphon.models.live import ModelFactory
 from antiphon.models.local_first import LocalFirstModel
@@ -36,6 +39,7 @@ from antiphon.models.written_calls.model import WrittenCallsModel
 from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.authenticator import LOCAL_USER
+from antiphon.services.mcp.servers import open_mcp
 from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.hub import Handles, Hub
 from antiphon.session.models import Ladders, SharedModels
@@ -51,11 +55,7 @@ from antiphon.tools.session import NoClient, ToolSession
 from antiphon.tools.spec import Mode
 
 HOUR_MS: Final = 60 * 60 * 1000
-TOOLKIT: Final = Path(toolkit.__path__[0])
-
-
-Database = MemoryDatabase | sql.Database
-"""The stores of a process, in whichever backend."""
+TOOLKIT: Final = Path(toolkit.__path__[0]).resolve()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ class App:
     database: Database
     model_health: ModelHealth
     composer: Composer
+    services: Services
 
     def session(self, *, mode: Mode = Mode.TEXT, messaging: Messaging | None = None) -> ToolSession:
         """Makes a new session of the local user."""
@@ -83,8 +84,14 @@ class App:
         return session
 
     async def assistant(self) -> BuiltinModel:
-        """Makes the offline assistant, ready to answer."""
-        builtin = BuiltinModel(self.registry)
+        """Makes the offline assistant, ready to answer. What requests mean it learns in the background."""
+        cache = None if self.settings.database_path is None else self.settings.data_dir / "cache"
+        builtin = BuiltinModel(
+            self.registry,
+            self.services.knowledge.has_records,
+            name=self.settings.assistant.name,
+            learner=Learner(self.services.embedder.find, cache),
+        )
         # In a thread, since compiling the grammar takes 0.2 s.
         await asyncio.to_thread(builtin.compile)
         return builtin
@@ -138,7 +145,7 @@ class App:
 
 def build_tools(settings: Settings) -> build.Built:
     """Compiles the built-in tools and the project's own tools, without writing anything."""
-    return build.build([TOOLKIT, *settings.tool_paths], disable=settings.tools.disable)
+    return build.build([TOOLKIT, *settings.tool_paths], disable=settings.tools.disable, shipped=TOOLKIT)
 
 
 def load_tools(settings: Settings) -> Registry:
@@ -167,7 +174,11 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
     composer = Composer(settings.assistant)
     registry = load_tools(settings)
     database = await open_stores(settings)
-    try:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(database.aclose)
+        services = await stack.enter_async_context(open_services(settings, database))
+        opening = open_mcp(settings.mcp_servers, registry, database.mcp_pins, clock=SystemClock(), rng=SystemRandom())
+        services.mcp = await stack.enter_async_context(opening)
         executor = Executor(
             registry,
             calls=database.calls,
@@ -176,10 +187,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             clock=SystemClock(),
             environment=settings.server.environment,
             keep_arguments=settings.audit.arguments,
+            offers=services.offers,
         )
-        try:
-            yield App(settings, registry, executor, database, ModelHealth(), composer)
-        finally:
-            await executor.aclose()
-    finally:
-        await database.aclose()
+        stack.push_async_callback(executor.aclose)
+        yield App(settings, registry, executor, database, ModelHealth(), composer, services)

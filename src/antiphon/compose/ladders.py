@@ -220,6 +220,7 @@ async def _open_cascade(
                     texts.best.model,
                     lambda text: texts.assistant.completeness(text, Mode.VOICE),
                     texts.best.factory.health,
+                    app.services.names,
                 )
             )
             factory = _named(opened.factory, f"{CASCADE} ({texts.best.reference.public_name})")

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from antiphon.authoring import build
-from antiphon.authoring.problems import Problem
+from antiphon.authoring.problems import Problem, Severity
 from antiphon.compose.app import TOOLKIT, build_tools
+from antiphon.compose.requirements import find_missing
 from antiphon.config import Settings
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.errors import RegistryError
@@ -34,10 +35,11 @@ async def watch_tools(settings: Settings, executor: Executor) -> None:
 def reload_tools(settings: Settings, executor: Executor) -> None:
     """Replaces the tools by those on disk, or logs everything that is wrong with them and keeps the old ones."""
     registry = executor.registry
-    old = registry.version
+    old = registry.built_version
     if settings.tools.build:
         built = build_tools(settings)
-        problems = built.errors or build.check_handlers(built.artifact.tools)
+        missing = find_missing(settings, built.artifact.tools)
+        problems = built.errors or [each for each in missing if each.severity is Severity.ERROR]
         if problems:
             _log_problems(problems, old)
             return
@@ -49,7 +51,8 @@ def reload_tools(settings: Settings, executor: Executor) -> None:
     except RegistryError as error:
         log.error("tools_not_reloaded", error=str(error), version=old)
         return
-    log.info("tools_reloaded", old=old, new=registry.version, tools=len(registry.tools))
+    registry.snapshot().warm()
+    log.info("tools_reloaded", old=old, new=registry.built_version, tools=len(registry.tools))
 
 
 def _log_problems(problems: list[Problem], version: str) -> None:

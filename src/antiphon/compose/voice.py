@@ -5,7 +5,7 @@ Nothing heavy is imported before a voice is needed, so that a text-only server s
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -19,7 +19,7 @@ from antiphon.models.health import ModelHealth
 from antiphon.models.live import LiveModel, ModelFactory
 from antiphon.models.local_first import LocalFirstModel
 from antiphon.protocol.limits import SPEECH_HZ
-from antiphon.speech.base import Recognizer, SpeechError, Synthesizer, needs_extra
+from antiphon.speech.base import NamePreferring, Recognizer, SpeechError, Synthesizer, needs_extra
 from antiphon.speech.base import Voice as SpeechVoice
 from antiphon.speech.references import Local, Reference, WyomingServer, needs_network, parse_stt, parse_tts
 from antiphon.speech.spoken import speakable
@@ -27,6 +27,7 @@ from antiphon.speech.workers import Workers
 from antiphon.speech.wrappers import CachingSynthesizer, UrgentOnlyRecognizer
 from antiphon.weights.folder import locate
 
+NAMES_EVERY_S: Final = 300.0
 READY: Final = "Ready."
 """What warms up the voice if there is no greeting."""
 
@@ -99,8 +100,10 @@ async def open_voice(
     model: TextModel,
     completeness: Callable[[str], Completeness],
     health: ModelHealth,
+    names: Callable[[], Awaitable[Sequence[str]]] | None = None,
 ) -> AsyncIterator[Voice]:
-    """Opens the voice. `completeness` judges how complete a request is, and `health` is that of the text model.
+    """Opens the voice. `completeness` judges how complete a request is, and `health` is that of the text model. `names`
+    returns what the recogniser should expect besides `speech.words`, such as the names of devices.
 
     Raises `AntiphonError` if an engine fails to load.
     """
@@ -112,7 +115,8 @@ async def open_voice(
         from antiphon.audio.vad import Vad
         from antiphon.models.cascade.batched_vad import BatchedVad
         from antiphon.models.cascade.cascade import Cascade, make_profile
-        from antiphon.models.cascade.shared_engines import SharedEngines, Silences
+        from antiphon.models.cascade.end_of_turn import Silences
+        from antiphon.models.cascade.shared_engines import SharedEngines
 
     silero = locate(settings.models_dir, "silero-vad", "silero_vad.onnx")
     smart_turn = locate(settings.models_dir, "smart-turn", "smart-turn-v3.2-cpu.onnx")
@@ -146,12 +150,28 @@ async def open_voice(
                 prepares_speech=prepares_speech,
             )
 
+        naming = asyncio.create_task(_keep_names(speech.recognizer, settings.speech.words, names))
         try:
             factory = ModelFactory(make_profile(model, speech.synthesizer), make_model, health)
             yield Voice(factory, speech, usual_voice)
         finally:
+            naming.cancel()
+            await asyncio.wait([naming])
             await batched_vad.aclose()
             await detector_workers.aclose()
+
+
+async def _keep_names(
+    recognizer: Recognizer, words: Sequence[str], names: Callable[[], Awaitable[Sequence[str]]] | None
+) -> None:
+    """Tells the recogniser which names to expect, again and again, since devices come and go."""
+    known: Sequence[str] = ()
+    while isinstance(recognizer, NamePreferring):
+        found = [*words, *(await names() if names is not None else ())]
+        if found != known:
+            known = found
+            await asyncio.to_thread(recognizer.prefer, found)
+        await asyncio.sleep(NAMES_EVERY_S)
 
 
 async def _open_recognizer(settings: Settings, workers: Workers) -> Recognizer:
@@ -188,15 +208,14 @@ async def open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer 
     match parse_tts(settings.speech.tts):
         case None:
             return None
-        case Local():
-            with needs_extra("local", settings.speech.tts):
-                from antiphon.speech.engines.piper import PiperSynthesizer
-            piper = CachingSynthesizer(PiperSynthesizer(settings.models_dir, workers))
+        case Local() as engine:
+            local = CachingSynthesizer(_open_local_synthesizer(engine, settings, workers))
             where = f"its *.onnx and *.onnx.json must be in {settings.models_dir / settings.speech.voice}"
-            _check_voice(settings, piper, [each.id for each in piper.voices], where)
+            ids = [each.id for each in local.voices]
+            _check_voice(settings, local, ids, where if engine is Local.PIPER else "")
             # This also loads the voice.
-            await piper.warm([settings.assistant.greeting or READY], voice=settings.speech.voice)
-            return piper
+            await local.warm([settings.assistant.greeting or READY], voice=settings.speech.voice)
+            return local
         case WyomingServer(host=host, port=port):
             with needs_extra("local", settings.speech.tts):
                 from antiphon.speech.engines.wyoming import OWN_VOICE, WyomingSynthesizer
@@ -212,8 +231,24 @@ async def open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer 
             )
 
 
+def _open_local_synthesizer(engine: Local, settings: Settings, workers: Workers) -> Synthesizer:
+    match engine:
+        case Local.PIPER:
+            with needs_extra("piper", engine):
+                from antiphon.speech.engines.piper import PiperSynthesizer
+            return PiperSynthesizer(settings.models_dir, workers)
+        case Local.KOKORO:
+            with needs_extra("kokoro", engine):
+                from antiphon.speech.engines.kokoro import KokoroSynthesizer
+            return KokoroSynthesizer(settings.models_dir, workers)
+        case _:
+            with needs_extra("local", engine):
+                from antiphon.speech.engines.hibari import HibariSynthesizer
+            return HibariSynthesizer(workers)
+
+
 def chosen_voice(settings: Settings) -> str | None:
-    """Returns the configured voice. The default is a voice of Piper, which other engines refuse."""
+    """Returns the configured voice. The default is a voice of hibari, which other engines refuse."""
     return settings.speech.voice if "speech.voice" in settings.given else None
 
 

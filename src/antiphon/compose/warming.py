@@ -1,9 +1,11 @@
-"""Has the server of a model read the prompt before the first user waits for it."""
+"""What is done after the start, before the first user waits for it: the server of a model reads the prompt, and the
+offline assistant learns what requests mean."""
 
 import asyncio
 from typing import Final
 
 from antiphon.models.base import ModelError, Prompt, TextModel, warm
+from antiphon.models.builtin import BuiltinModel
 from antiphon.models.health import ModelHealth
 from antiphon.models.text_live import profile_of
 from antiphon.prompts.composer import Composer
@@ -53,6 +55,22 @@ class Warmer:
             log.warning("model_not_warmed", model=self._model.profile.name, kind=error.kind, status=error.status)
         finally:
             self._health.is_warming = False
+
+
+async def keep_learning(assistant: BuiltinModel, registry: Registry) -> None:
+    """Lets the assistant learn what requests mean, when the server starts and when its tools change. It runs until the
+    tools can no longer change, or until it is cancelled."""
+    learned: str | None = None
+    clock = asyncio.get_running_loop().time
+    while True:
+        if registry.version != learned:
+            learned, began_s = registry.version, clock()
+            if not await assistant.learn():
+                return
+            log.info("requests_learned", ms=round((clock() - began_s) * 1_000))
+        if registry.locked:
+            return
+        await asyncio.sleep(CHECK_EVERY_S)
 
 
 def make_prompt(model: TextModel, composer: Composer, snapshot: Snapshot, text: str, mode: Mode = Mode.TEXT) -> Prompt:
