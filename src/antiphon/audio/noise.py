@@ -30,7 +30,8 @@ NOISY_BELOW_DB: Final = 27.0
 27 and more, and with white noise that is 20 dB weaker 18 to 22."""
 MAX_REDUCTION_DB: Final = 10.0
 
-_FRAME: Final = MICROPHONE_HZ // 50
+FRAME: Final = MICROPHONE_HZ // 50
+"""The samples of 20 ms, of which the level is measured."""
 _QUIETEST: Final = 1e-10
 _NOISE_SHARE: Final = 0.1
 """A recording has at least this share without speech: the pre-roll, and the gaps between words."""
@@ -60,7 +61,7 @@ Power = NDArray[np.float32]
 
 def levels_db(signal: Signal) -> Signal:
     """Returns the level of each whole 20 ms."""
-    power = np.mean(np.square(signal[: len(signal) // _FRAME * _FRAME].reshape(-1, _FRAME)), axis=1)
+    power = np.mean(np.square(signal[: len(signal) // FRAME * FRAME].reshape(-1, FRAME)), axis=1)
     levels: Signal = 10 * np.log10(power + _QUIETEST)
     return levels
 
@@ -74,6 +75,12 @@ def speech_to_noise_db(signal: Signal) -> float:
     return float(speech_db - noise_db)
 
 
+def speech_threshold_db(levels: Signal) -> float:
+    """Returns the level above which a recording with these levels is speech, not silence or steady noise."""
+    noise_db, peak_db = float(np.quantile(levels, _NOISE_SHARE)), float(np.max(levels))
+    return noise_db + max(_ABOVE_NOISE_DB, (peak_db - noise_db) * _SHARE_ABOVE_NOISE)
+
+
 def trim(signal: Signal) -> Signal:
     """Returns the recording without most of the silence, or the steady noise, before and after the speech.
 
@@ -84,12 +91,10 @@ def trim(signal: Signal) -> Signal:
     levels = levels_db(signal)
     if not levels.size:
         return signal
-    noise_db, peak_db = float(np.quantile(levels, _NOISE_SHARE)), float(np.max(levels))
-    threshold_db = noise_db + max(_ABOVE_NOISE_DB, (peak_db - noise_db) * _SHARE_ABOVE_NOISE)
-    loud = np.flatnonzero(levels > threshold_db)
+    loud = np.flatnonzero(levels > speech_threshold_db(levels))
     if not loud.size:
         return signal
-    first, last = int(loud[0]) * _FRAME, (int(loud[-1]) + 1) * _FRAME
+    first, last = int(loud[0]) * FRAME, (int(loud[-1]) + 1) * FRAME
     start = first - _LEAD if first > _MAX_LEAD else 0
     end = last + _TAIL if len(signal) - last > _MAX_TAIL else len(signal)
     return signal[start:end]
