@@ -1,6 +1,7 @@
-"""Judges how the offline assistant understands the evaluation set in this folder.
+"""Judges how the offline assistant understands an evaluation set: the one in this folder, or the one in unseen/, whose
+sentences and failures nobody looks at while the assistant is being improved.
 
-python -m tests.understanding.judge [--failures FILE] [--only requests|no_requests|dialogues]
+python -m tests.understanding.judge [--set seen|unseen] [--failures FILE] [--only requests|no_requests|dialogues]
 """
 
 import argparse
@@ -22,6 +23,7 @@ from tests.understanding.meaning import has_number, matches, misses
 from tests.understanding.world import Conversation, Ran, Turn
 
 FOLDER: Final = Path(__file__).parent
+SETS: Final = {"seen": FOLDER, "unseen": FOLDER / "unseen"}
 FILES: Final = ("requests", "no_requests", "dialogues")
 ANSWERS: Final = "answers"
 """The group of requests.yaml in which any tool that writes nothing may be called."""
@@ -92,13 +94,13 @@ class Judged:
         )
 
 
-def read_cases(only: str | None = None) -> list[Case]:
+def read_cases(only: str | None = None, folder: Path = FOLDER) -> list[Case]:
     readers: Mapping[str, Callable[[Any], Iterator[Case]]] = {
         "requests": _requests,
         "no_requests": _no_requests,
         "dialogues": _dialogues,
     }
-    return [case for name in FILES if only in (None, name) for case in readers[name](_load(name))]
+    return [case for name in FILES if only in (None, name) for case in readers[name](_load(folder, name))]
 
 
 async def judge(case: Case) -> list[Judged]:
@@ -211,8 +213,8 @@ def is_wrong_action(expected: Expected, turn: Turn) -> bool:
     return any(ran not in right for ran in done)
 
 
-def _load(name: str) -> Mapping[str, Any]:
-    loaded: Mapping[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+def _load(folder: Path, name: str) -> Mapping[str, Any]:
+    loaded: Mapping[str, Any] = yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
     return loaded
 
 
@@ -270,11 +272,12 @@ def _mode(each: Mapping[str, Any]) -> Mode:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", choices=SETS, default="seen", help="the evaluation set (default: %(default)s)")
     parser.add_argument("--failures", type=Path, help="write what is not right to this file, one JSON object a line")
-    parser.add_argument("--only", choices=FILES)
+    parser.add_argument("--only", choices=FILES, help="judge this file of it alone")
     options = parser.parse_args()
     log.configure(json=False, level="warning")
-    judged = asyncio.run(judge_all(read_cases(options.only)))
+    judged = asyncio.run(judge_all(read_cases(options.only, SETS[options.set])))
     print(summarize(judged))
     if options.failures is not None:
         write_failures(judged, options.failures)
