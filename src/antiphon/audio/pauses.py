@@ -37,7 +37,9 @@ def _middles_of_pauses(signal: Signal) -> list[int]:
         return []
     loud = np.flatnonzero(levels > speech_threshold_db(levels))
     return [
-        (int(before) + int(after) + 1) // 2 * FRAME for before, after in pairwise(loud) if after - before > _PAUSE_FRAMES
+        (int(before) + int(after) + 1) // 2 * FRAME
+        for before, after in pairwise(loud)
+        if after - before > _PAUSE_FRAMES
     ]
 
 

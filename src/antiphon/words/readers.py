@@ -19,6 +19,7 @@ from antiphon.words.holidays import HOLIDAY_WORDS
 from antiphon.words.lists import LIST_ALIASES
 from antiphon.words.numbers import NUMBER_WORDS, parse_number
 from antiphon.words.periods import parse_period
+from antiphon.words.problems import read_problem
 from antiphon.words.repeats import UnsupportedRepeat, parse_repeat
 from antiphon.words.schedules import parse_duration
 from antiphon.words.times import parse_time
@@ -356,7 +357,9 @@ def _unknown_place(text: str, words: Sequence[_Word]) -> list[Found]:
 
 
 def _expressions(text: str, words: Sequence[_Word]) -> list[Found]:
-    """Finds stretches of numbers and operations that have at least one of each."""
+    """Finds stretches of numbers and operations that have at least one of each, or makes a sum of a word problem."""
+    if (problem := read_problem(text)) is not None:
+        return [Found(problem, 0, len(text))]
 
     def is_number(word: str) -> bool:
         return word in NUMBER_WORDS or _NUMERAL.fullmatch(word) is not None

@@ -102,7 +102,8 @@ class FuzzyMatcher:
             self._plain[id(template)] = plain, frozenset(plain.lower().split())
             for word in {word.lower() for word in words(template.compiled.tree)} - _UNINDEXED:
                 self._by_word[word].append(template)
-        self._vocabulary = sorted(self._by_word)
+        self.vocabulary = sorted(self._by_word)
+        """The words of the templates that carry meaning."""
 
     def closest(self, phrases: Iterable[Phrase], tools: Container[str]) -> list[FuzzyMatch]:
         """Returns the best match of each tool, best first."""
@@ -188,7 +189,7 @@ class FuzzyMatcher:
             return {word: 1.0} if word in self._by_word else {}
         is_common = len(self._by_word.get(word, ())) >= _COMMON_WORD
         found = process.extract(
-            word, self._vocabulary, scorer=fuzz.ratio, score_cutoff=_MIN_SIMILARITY * 100, limit=None
+            word, self.vocabulary, scorer=fuzz.ratio, score_cutoff=_MIN_SIMILARITY * 100, limit=None
         )
         return {
             known: similarity / 100

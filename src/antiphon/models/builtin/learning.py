@@ -45,7 +45,7 @@ class Learner:
                     await asyncio.to_thread(meaning.save, file)
                 except OSError as error:
                     log.warning("meaning_not_cached", reason=str(error))
-        understanding.learn(meaning, embedder.embed_now)
+        understanding.learn(meaning, embedder)
         return True
 
     async def prepare(self, understanding: Understanding, text: str, mode: Mode) -> None:

@@ -142,8 +142,9 @@ class BuiltinModel:
         if self._learner is not None:
             # What was said before is understood again if it led to a question.
             said = [message.text for message in prompt.messages if isinstance(message, UserMessage)]
-            for text in said[-2:]:
-                await self._learner.prepare(self._understanding, wording.clean(text), prompt.mode)
+            for text in (self._clean(text, prompt.mode) for text in said[-2:]):
+                for part in (text, *wording.rests(text)):
+                    await self._learner.prepare(self._understanding, part, prompt.mode)
 
     def completeness(self, text: str, mode: Mode) -> Completeness:
         """Judges how complete a request the text is."""
@@ -159,7 +160,7 @@ class BuiltinModel:
     def find_request(self, text: str, mode: Mode) -> Run | None:
         """Returns the calls that the text asks for, if the whole text is a request in the sentences of the tools, or if
         it certainly means one that reads."""
-        clean = wording.clean(text)
+        clean = self._clean(text, mode)
         return self._find(clean, mode) or self._understanding.find_certain(clean, mode)
 
     def find_follow_up(self, messages: Sequence[Message], mode: Mode) -> tuple[Run, Sequence[DoneCall]] | None:
@@ -167,7 +168,7 @@ class BuiltinModel:
         to; None if it does not refer to anything."""
         match messages[-1:]:
             case [UserMessage(text=said)]:
-                text, context = wording.clean(said), self._context(messages[:-1])
+                text, context = self._clean(said, mode), self._context(messages[:-1])
                 found = self._refer(text, context, mode, self._find(text, mode))
                 if isinstance(found, Run) and context.request is not None:
                     return found, context.request.calls
@@ -248,7 +249,7 @@ class BuiltinModel:
     def _understand(self, messages: Sequence[Message], mode: Mode) -> Understood:
         """Returns what the last message, the user's, asks for."""
         said = messages[-1].text if messages and isinstance(messages[-1], UserMessage) else ""
-        text = wording.clean(said)
+        text = self._clean(said, mode)
         answer = verdict(text)
         asked = None if answer is None else self._question_before(messages, mode)
         if asked is not None:
@@ -269,6 +270,10 @@ class BuiltinModel:
             return Say(_acknowledge(text, answer, messages, context))
         return self._chat(text, mode) or self._guess(text, context, mode)
 
+    def _clean(self, said: str, mode: Mode) -> str:
+        """Returns the words without hesitations and without spelling mistakes."""
+        return self._understanding.put_right(wording.clean(said), mode)
+
     def _guess(self, text: str, context: Context, mode: Mode) -> Understood:
         """Guesses what is meant by a text that is no sentence of a tool, with what it refers to, or on its own."""
         for tools, candidate in references.candidates(text, context):
@@ -276,6 +281,9 @@ class BuiltinModel:
             if isinstance(understood, Run) and all(call.tool_id.startswith(tools) for call in understood.calls):
                 return understood
         understood = self._understanding.understand(text, mode)
+        if isinstance(understood, Unknown):
+            rests = (self._understanding.understand(rest, mode) for rest in wording.rests(text))
+            understood = next((each for each in rests if isinstance(each, Run)), understood)
         is_doubtful = isinstance(understood, Run) and any(map(self._is_doubtful, understood.calls))
         return Say(replies.UNSURE) if is_doubtful else understood
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hassil import RangeSlotList
 from rapidfuzz import fuzz
 
+from antiphon.embedding.base import Embedder
 from antiphon.models.builtin import lookup, replies, small_talk
 from antiphon.models.builtin.filling import TIMES, VAGUE, Filler
 from antiphon.models.builtin.fuzzy import CLEARLY_CLOSER, MIN_SCORE_TO_ASK, NEGATIONS, FuzzyMatcher
@@ -24,6 +25,7 @@ from antiphon.models.builtin.lookup import find_question
 from antiphon.models.builtin.meaning import Example, Meaning, Ranking, normalize, with_unrelated
 from antiphon.models.builtin.recall import Recall, find_recall
 from antiphon.models.builtin.suggestions import Suggestions
+from antiphon.models.builtin.typos import Speller
 from antiphon.models.completeness import (
     MANY_WORDS,
     Completeness,
@@ -44,7 +46,7 @@ from antiphon.tools.affirmation import verdict
 from antiphon.tools.policy import must_confirm
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
-from antiphon.words.readers import Reader
+from antiphon.words.readers import Reader, find, is_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,6 +146,11 @@ _SUPPOSITION: Final = re.compile(
 """How a sentence begins that only thinks about something."""
 
 
+_BEFORE_SUM: Final = re.compile(
+    r"(?:what(?:['’]s| is| does| do you get)|how much (?:is|does)|calculate|compute|work out|do)\s+", re.IGNORECASE
+)
+
+
 class Tier(StrEnum):
     """How a text was understood, for the metrics."""
 
@@ -239,6 +246,7 @@ class Understanding:
         self._match = lru_cache(UNDERSTOOD_REMEMBERED)(self._find_match)
         self._meaning: Meaning | None = None
         self._embed: Embed | None = None
+        self._speller: Speller | None = None
         self._vectors: dict[str, NDArray[np.float32]] = {}
         """Of what was said lately, by the text that was embedded."""
 
@@ -250,10 +258,17 @@ class Understanding:
         readings = self._suggestions.sentences()
         return with_unrelated({id: [*readings[id], *examples] for id, examples in self._examples_of.items()})
 
-    def learn(self, meaning: Meaning, embed: "Embed") -> None:
-        """Turns the second tier on. `embed` runs the embedding model in this thread."""
-        self._meaning, self._embed = meaning, embed
+    def learn(self, meaning: Meaning, embedder: Embedder) -> None:
+        """Turns the second tier on, and the repair of misspelt words."""
+        self._meaning, self._embed = meaning, embedder.embed_now
+        self._speller = Speller(self._fuzzy.vocabulary, embedder.knows)
         self.understand.cache_clear()
+
+    def put_right(self, text: str, mode: Mode) -> str:
+        """Returns the text with its misspelt words put right, if it is no request as it is."""
+        if self._speller is None or _is_long(text) or self.find_request(text, mode) is not None:
+            return text
+        return self._speller.put_right(text)
 
     def to_embed(self, text: str, mode: Mode) -> str | None:
         """Returns what has to be embedded before the text can be understood without running a model; None if that is
@@ -481,7 +496,7 @@ class Understanding:
     def _guess(self, text: str, mode: Mode) -> Understood:
         phrases = strip_polite_words(text)
         ranking = self._rank(text)
-        guess = self._guess_words(text, phrases, ranking, mode)
+        guess = self._guess_sum(phrases[-1], mode) or self._guess_words(text, phrases, ranking, mode)
         if guess is None and ranking is not None:
             guess = self._guess_meaning(text, phrases, ranking, mode)
         if guess is not None:
@@ -499,6 +514,19 @@ class Understanding:
         suggested = list(near.values()) or replies.some(self.examples[mode], count, text)
         is_question = text.rstrip().endswith("?") or _QUESTION.match(phrases[-1].text) is not None
         return Unknown(replies.unknown(suggested, mode, is_question=is_question), find_question(text))
+
+    def _guess_sum(self, phrase: Phrase, mode: Mode) -> Run | None:
+        """Returns the calculation that the whole text is, in whatever words: "one point five times six"."""
+        said = _BEFORE_SUM.sub("", phrase.source(0, len(phrase.text)).rstrip(" .!?="))
+        sums = find(Reader.EXPRESSION, said)
+        if not sums or sums[0].end - sums[0].start < len(said) or is_whole(Reader.WHEN, said):
+            return None
+        for tool_id, filler in self._fillers.items():
+            for name, argument in filler.arguments.items():
+                if argument.reader is Reader.EXPRESSION and tool_id in self._allowed[mode]:
+                    planned = self._plan(tool_id, {name: sums[0].text})
+                    return planned if isinstance(planned, Run) else None
+        return None
 
     def _guess_words(
         self, text: str, phrases: Sequence[Phrase], ranking: Ranking | None, mode: Mode

@@ -12,14 +12,16 @@ from typing import Final
 from antiphon.models.builtin.fuzzy import SMALL_WORDS
 from antiphon.words.dates import parse_date, parse_when
 from antiphon.words.numbers import parse_number
+from antiphon.words.readers import Reader, find
 from antiphon.words.schedules import parse_duration
 from antiphon.words.zones import find_place
 
 MAX_CHARS: Final = 300
 """A longer text is taken as it is."""
-MAX_FORMS: Final = 8
+MAX_FORMS: Final = 10
 """Looking each of them up takes up to a few milliseconds."""
 MAX_SLIP_WORDS: Final = 5
+MAX_RESTS: Final = 2
 _ANY_MOMENT: Final = datetime(2026, 3, 4, 10, tzinfo=UTC)
 
 _QUOTED: Final = re.compile(r'("[^"]*"|“[^”]*”)')
@@ -99,6 +101,16 @@ _REWORDED: Final = (
         r"\1 a \2 ",
     ),
     (re.compile(r"\s+for me(?=[\s.!?]*\Z)", re.IGNORECASE), ""),
+    (re.compile(r"\b(?:make|take) a note to (?=remind me\b)", re.IGNORECASE), ""),
+    (re.compile(r"\bwhat(?:['’]s| is) on my reminders? list\b", re.IGNORECASE), "what reminders do I have"),
+    (
+        re.compile(
+            r"\A(?:i|we) (?:don['’]?t|do not|no longer) need (?P<one>(?:the|my|that) (?:\S+ ){0,4}(?:timer|alarm|reminder)"
+            r"(?: (?:for|at|to|about) \S.*?)?)(?: anymore| any more| any longer)?[\s.!]*\Z",
+            re.IGNORECASE,
+        ),
+        r"cancel \g<one>",
+    ),
     # The volume is the assistant's own, unless a device is named.
     (
         re.compile(
@@ -110,8 +122,18 @@ _REWORDED: Final = (
 )
 
 
+_OPERATOR: Final = r"(?:plus|minus|times|divided by|multiplied by)"
+_IN_SUM: Final = re.compile(
+    rf"\b(?:to|too|for|won|ate|fore)(?= {_OPERATOR}\b)|"
+    r"(?:(?<=\bplus )|(?<=\bminus )|(?<=\btimes )|(?<=\bdivided by ))(?:to|too|for|won|ate|fore)\b",
+    re.IGNORECASE,
+)
+
+
 def _reworded(text: str) -> Iterator[str]:
-    return (pattern.sub(meant, text) for pattern, meant in _REWORDED if pattern.search(text))
+    if _IN_SUM.search(text):
+        yield _IN_SUM.sub(lambda match: _NUMBER_WORD[match[0].lower()], text)
+    yield from (pattern.sub(meant, text) for pattern, meant in _REWORDED if pattern.search(text))
 
 
 def forms(text: str) -> list[str]:
@@ -123,10 +145,13 @@ def forms(text: str) -> list[str]:
         for form in (
             *_without_slips(text),
             *_reworded(text),
+            *_restated(text),
             text,
             *_unwrapped(text),
             *_heard_right(text),
+            *_with_antecedent(text),
             *_without_story(text),
+            *filter(None, [without_reason(text)]),
         )
     )
     return [form for form in found if form][:MAX_FORMS]
@@ -181,6 +206,9 @@ def _mend(said: list[str], meant: list[str]) -> str | None:
             if bool(_PREPOSITION.match(old)) != bool(_PREPOSITION.match(new)):
                 continue
             if any(is_kind(old) for is_kind in kinds):
+                return " ".join([*said[:-wrong], *meant])
+            if _PREPOSITION.match(old) and count == len(meant) and old.split()[:2] == new.split()[:2]:
+                # "In the kitchen, no, in the hallway".
                 return " ".join([*said[:-wrong], *meant])
             if parse_number(old) is not None and parse_duration(new) is not None:
                 return " ".join([*said[:-wrong], *meant])
@@ -313,6 +341,9 @@ _MISHEARD: Final = (
     (re.compile(r"\bjo ke\b|\bchoke\b|\byoke\b", re.IGNORECASE), "joke"),
     (re.compile(r"\bwhat(?:['’]?s| is) the thyme\b", re.IGNORECASE), "what is the time"),
     (re.compile(r"\b(?:wright|right|write) now\b", re.IGNORECASE), "right now"),
+    (re.compile(r"\bremind me (?:two|too)\b", re.IGNORECASE), "remind me to"),
+    (re.compile(r"\b(turn|switch|shut) of(?= (?:the|my|all|every)\b)", re.IGNORECASE), r"\1 off"),
+    (re.compile(r"\b(tell me) (?:the|they|that|her|ah)(?= joke\b)", re.IGNORECASE), r"\1 a"),
 )
 
 
@@ -346,18 +377,124 @@ _TURN: Final = re.compile(
 )
 
 
+_BARE_TURN: Final = re.compile(
+    r"\s+(?=(?:set|start|add|put|turn|switch|shut|remind|tell|give|show|wake|what|what['’]s|how|which|cancel|delete|"
+    r"remove|convert|read|open|close|lock|dim|make it|cheer|flip|roll|pick|search|find|let me know|is it|will it|"
+    r"do i|am i)\b)",
+    re.IGNORECASE,
+)
+"""Where a request begins that a recogniser has not separated from the story."""
+_WHOLE_STORY: Final = re.compile(
+    r"(?:(?:okay|ok|so|well|oh|hey)\s+)*(?:(?:i|we)(?:['’](?:m|re|ve)| am| are| have| was| just| need| want| live| weigh|"
+    r" quit| started| had an?| had no| got an?| feel| can['’]?t)|it(?:['’]s| is| was)|there(?:['’]s| is| are)|"
+    r"(?:my|our|the) (?:\w+ ){1,3}(?:is|are|was|costs?)|dinner (?:is|was))\b",
+    re.IGNORECASE,
+)
+_OPEN_END: Final = frozenset(
+    "to and or but the a an my our your his her their of with for i we you he she they who which that what how when "
+    "can could will would should must may might do does did not always usually often never ever sometimes only "
+    "is are was were be am know knows wonder see say guess think sure idea tell".split()
+)
+"""A story does not end with one of these: "I want to | set a timer"."""
+
+
 def _without_story(text: str) -> Iterator[str]:
     """Yields what follows a story: "I'm baking bread, so set a timer for forty minutes"."""
+    for _, rest in _split_story(text):
+        yield from dict.fromkeys((rest, bare(rest)))
+
+
+def rests(text: str) -> list[str]:
+    """Returns what may be the request after a story, the longest first."""
+    return list(dict.fromkeys(rest for _, rest in _split_story(text)))[:MAX_RESTS]
+
+
+def _split_story(text: str) -> Iterator[tuple[str, str]]:
+    """Yields the story and the request, wherever the one may end and the other begin."""
     for turn in _TURN.finditer(text):
         story = text[: turn.start()]
         if turn.start() and _STORY.match(story) and _NO_STORY.search(story) is None:
-            rest = text[turn.end() :]
-            yield from dict.fromkeys((rest, bare(rest)))
+            yield story, text[turn.end() :]
+    for turn in _BARE_TURN.finditer(text):
+        story = text[: turn.start()].rstrip(" ,.;")
+        words = story.lower().split()
+        if (
+            len(words) >= 3
+            and words[-1] not in _OPEN_END
+            and _WHOLE_STORY.match(story)
+            and _NO_STORY.search(story) is None
+        ):
+            yield story, text[turn.end() :]
+
+
+# What the request refers to may be in the same sentence: "my sister is in Sydney, what time is it there".
+
+_THERE: Final = re.compile(r"\s+(?:over )?there(?=[\s.!?]*\Z|\s+(?:now|right now|today|tomorrow|tonight)\b)", re.I)
+_THAT_IN: Final = re.compile(
+    r"(?:what(?:['’]s| is)|how (?:much|many) is) (?:that|it) in (?P<unit>\w[\w ]*?)[\s.!?]*\Z|"
+    r"how many (?P<units>\w+) (?:is|are) (?:that|it)[\s.!?]*\Z",
+    re.IGNORECASE,
+)
+_DAY_OF_THAT: Final = re.compile(r"(?:what|which) (?:day|weekday)(?: of the week)? (?:was|is|will) (?:that|it)\b", re.I)
+_DAYS_SINCE: Final = re.compile(r"how (?P<much>many \w+|long)(?: ago)? (?:is|was|has it been)(?: (?:that|it))?\b", re.I)
+_BEHIND: Final = re.compile(r"\b(?:was|were|quit|since|started|stopped|ago|last|had|bought|moved|met)\b", re.I)
+_OUT_OF: Final = re.compile(
+    r"(?:(?:i|we)(?:['’]re| are|['’]m| am)? (?:almost |nearly |all )?(?:out of|running (?:low|out)(?: of| on)?)|(?:i|we) "
+    r"(?:also |still |really )?(?:need|have|want|ought)(?: to (?:buy|get|pick up|order))?|there(?:['’]s| is) no(?: more)?)\s+"
+    r"(?P<items>\S.*?)(?: left| anymore| any more)?[\s,.;]+(?:so |and |please |can you |could you |just )*"
+    r"(?P<verb>add|put|stick|write|throw) (?:it|them|that|those|both)(?: down)? (?P<where>(?:on|to|onto|in) .+)\Z",
+    re.IGNORECASE,
+)
+_NO_LONGER: Final = re.compile(
+    r"(?:(?:i|we)(?:['’]ve| have)? (?:already |just )?(?:got|bought|have|packed|picked up) (?:the |some )?(?P<got>\S.*?)|"
+    r"(?:i|we) (?:don['’]?t|do not|no longer) need (?:the |any )?(?P<needless>\S.*?)(?: anymore| any more| any longer)?)"
+    r"(?: already)?[\s,.;]+(?:so |and |please |(?:so )?you can |can you |could you )*"
+    r"(?:take|cross|check|tick|strike|remove|delete) (?:it|them|that|those)(?: (?:off|out|from)?(?P<where> .+)?)?[\s.!]*\Z",
+    re.IGNORECASE,
+)
+_APPOINTMENT: Final = re.compile(
+    r"(?:i|we)(?:['’]ve| have)(?: got)? (?P<event>(?:an?|my|the|our) \S.*?)[\s,.;]+(?:so |and |please |can you |could you )*"
+    r"(?:put|add|enter|note|write|save) (?:it|that)(?: down)? (?:in|on|to|into) (?:my|the|our) (?:calendar|diary|agenda)"
+    r"(?: please)?[\s.!?]*\Z",
+    re.IGNORECASE,
+)
+
+
+def _restated(text: str) -> Iterator[str]:
+    """Yields the request of a sentence that names first what is to be added, removed or noted."""
+    if match := _OUT_OF.match(text):
+        # What somebody has run out of is bought.
+        where = re.sub(r"\b(?:the|my|our) list(?=\W*\Z)", "my shopping list", match["where"])
+        yield f"{match['verb']} {match['items']} {where}"
+    if match := _NO_LONGER.match(text):
+        where = (match["where"] or "").strip()
+        yield f"remove {match['got'] or match['needless']} from {where if where.endswith('list') else 'my shopping list'}"
+    if match := _APPOINTMENT.match(text):
+        yield f"schedule {match['event']}"
+
+
+def _with_antecedent(text: str) -> Iterator[str]:
+    for story, rest in _split_story(text):
+        yield from _put_in(story, rest)
+
+
+def _put_in(story: str, rest: str) -> Iterator[str]:
+    """Yields the request with what the story names in the place of "there" or "that"."""
+    if _THERE.search(rest) and (places := find(Reader.PLACE, story)):
+        yield _THERE.sub(f" in {places[0].text}", rest)
+    elif (match := _THAT_IN.search(rest)) and (amounts := find(Reader.QUANTITY, story)):
+        yield f"convert {amounts[0].text} to {match['unit'] or match['units']}"
+    elif dates := find(Reader.DATE, story):
+        if _DAY_OF_THAT.search(rest):
+            yield f"what day of the week was {dates[0].text}"
+        elif match := _DAYS_SINCE.search(rest):
+            yield f"how {match['much']} {'since' if _BEHIND.search(story) else 'until'} {dates[0].text}"
 
 
 _REASON: Final = re.compile(
     r",?\s+(?:because|since|so that|so i (?:can|do not|don['’]?t|will)|as)\s+(?:i|we|my|the|it|he|she|they)\b.*\Z|"
-    r"[,.;]\s+(?:i(?:['’]m| am| have| need| want|['’]ve)|we(?:['’]re| are)|my|it(?:['’]s| is) for)\b.*\Z",
+    r"[,.;]\s+(?:i(?:['’]m| am| have| need| want|['’]ve)|we(?:['’]re| are)|my|it(?:['’]s| is) for)\b.*\Z|"
+    r"\s+(?:i['’]m|i am|we['’]re|we are) (?:going|off|leaving|about|just|making|baking|cooking|heading|done|tired|cold)\b.*\Z",
     re.IGNORECASE,
 )
 
