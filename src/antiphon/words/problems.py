@@ -88,9 +88,20 @@ def _added_share(text: str) -> str | None:
     added = re.search(
         rf"({_MONEY})\s(?:plus|with|and)\s(?:an?\s)?{_PERCENT}\s(?:tax|vat|sales tax|service|interest)\b", text
     )
-    if added is None or _numbers_outside(text, [added]):
+    if added is not None and not _numbers_outside(text, [added]):
+        return f"{added[1]} plus {added[2]} percent"
+    share = re.search(
+        rf"{_PERCENT}\s(?:tax|vat|sales tax|service|interest|commission)\s(?:on|of|for)\s({_MONEY})", text
+    )
+    return None if share is None or _numbers_outside(text, [share]) else f"{share[1]} percent of {share[2]}"
+
+
+def _score(text: str) -> str | None:
+    """A share in percent: "I got 43 out of 50, what percent is that"."""
+    score = re.search(rf"({_NUMBER})\s(?:out of|of)\s({_NUMBER})", text)
+    if score is None or not re.search(r"%|\bper ?cent(?:age)?\b", text) or _numbers_outside(text, [score]):
         return None
-    return f"{added[1]} plus {added[2]} percent"
+    return f"{score[1]} is what percent of {score[2]}"
 
 
 def _priced(text: str) -> str | None:
@@ -129,7 +140,7 @@ def _operation(text: str) -> str | None:
     return None
 
 
-_READERS: Final[Sequence[Read]] = (_shared_bill, _tip, _discount, _change, _added_share, _priced, _operation)
+_READERS: Final[Sequence[Read]] = (_shared_bill, _tip, _discount, _change, _added_share, _score, _priced, _operation)
 
 
 def _without(text: str, taken: Sequence[re.Match[str] | None]) -> str:

@@ -148,7 +148,7 @@ _AMOUNT_WORDS: Final = NUMBER_WORDS | {"a", "an", "half", "quarter", "and", "min
 _OPERATORS: Final = _words(
     "plus minus times divided multiplied over percent per cent squared cubed root square cube power factorial"
     " half third quarter double twice triple average mean sum product difference total tip off mod modulo"
-    " raised median"
+    " raised median x"
 )
 _JOINERS: Final = _words(
     "of by and to the a an on from between point negative minus dollars euros pounds dollar euro bucks"
@@ -156,7 +156,10 @@ _JOINERS: Final = _words(
 _LIST_NAME: Final = re.compile(
     r"\b(?:(?:my|the|our|a|an|this|that|new)\s+)?((?:[^\W\d_][\w'’-]*\s+){1,2}?)lists?\b", re.IGNORECASE
 )
-_CALLED_LIST: Final = re.compile(r"\blists?\s+(?:called|named|for|of)\s+((?:[\w'’-]+\s*){1,3})", re.IGNORECASE)
+_CALLED_LIST: Final = re.compile(
+    r"\blists?\s+(?:called|named|for|of)\s+((?:(?!(?:with|and)\b)[\w'’-]+\s*){1,3})", re.IGNORECASE
+)
+_TO_DO_LIST: Final = re.compile(r"\b(?:(?:my|the|our|a)\s+)?to[ -]?do(?:s|'s)?\s+lists?\b", re.IGNORECASE)
 _NO_LIST: Final = _words(
     "my the our a an this that to on in from off of new me all any which what is whole entire show read make"
     " create onto into for your"
@@ -404,6 +407,8 @@ def _quantities(text: str, words: Sequence[_Word]) -> list[Found]:
 
 def _lists(text: str, words: Sequence[_Word]) -> list[Found]:
     found = []
+    if to_do := _TO_DO_LIST.search(text):
+        return [Found("to do", *to_do.span())]
     for match in list(_CALLED_LIST.finditer(text)) or _LIST_NAME.finditer(text):
         named = [word for word in match[1].split() if word.lower() not in _NO_LIST]
         if named:

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from antiphon.words.dates import localize, normalize, read_moved, read_when
 from antiphon.words.days import WEEKDAYS
+from antiphon.words.numbers import parse_number
 from antiphon.words.repeats import Repeat, UnsupportedRepeat, parse_repeat
 from antiphon.words.speech import speak_date, speak_duration, speak_length, speak_time
 from antiphon.words.times import SPAN, parse_span
@@ -22,7 +23,7 @@ SOON: Final = timedelta(seconds=90)
 TO_THE_SECOND: Final = timedelta(minutes=10)
 
 _UNITS: Final = (
-    (re.compile(r"(?<=\d) ?(?:h|hr|hrs)\b"), " hours"),
+    (re.compile(r"(?<=\d) ?(?:h|hr|hrs)(?:\b|(?=\d))"), " hours "),
     (re.compile(r"(?<=\d) ?(?:m|min|mins)\b"), " minutes"),
     (re.compile(r"(?<=\d) ?(?:s|sec|secs)\b"), " seconds"),
     (re.compile(r"\b(hours?) (?:and )?(\d{1,2})$"), r"\1 \2 minutes"),
@@ -30,6 +31,12 @@ _UNITS: Final = (
     (re.compile(r"\b([a-z]+)-(?=[a-z])"), r"\1 "),
     (re.compile(r"(?<=s) and (?=\d+ [a-z]+ and )"), " "),
 )
+_COUNTED: Final = re.compile(
+    r"(?P<more>\b(?:another|a further|an extra|an additional) )?(?P<count>\b[\w.]+)(?: (?:more|further|extra))?"
+    r"(?:-| )(?P<unit>second|minute|hour)(?P<s>s?)(?:['’]s)?\b",
+    re.IGNORECASE,
+)
+"""A number with its unit, as before a noun: "an eight-minute timer", "a forty second plank"; or "five more minutes"."""
 _ISO_DURATION: Final = re.compile(r"pt?(?:(\d+)d)?t?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.IGNORECASE)
 
 
@@ -146,6 +153,13 @@ def _speak_past(due: datetime, now: datetime) -> str:
     return speak_moment(due, now)[:1].upper() + speak_moment(due, now)[1:]
 
 
+def _write_counted(match: re.Match[str]) -> str:
+    """Writes a number with its unit as they stand alone: "40 second", which may be an ordinal, is "40 seconds"."""
+    is_one = match["count"].lower() in ("a", "an", "one", "1", "the", "half")
+    plural = match["s"] or ("" if is_one or parse_number(match["count"]) is None else "s")
+    return f"{match['count']} {match['unit']}{plural}"
+
+
 def parse_duration(text: str) -> timedelta | None:
     """Parses a length of time: "an hour and a half", "90 seconds", "1h 30m", "PT10M". None if it is none."""
     iso = _ISO_DURATION.fullmatch(text.strip())
@@ -153,11 +167,12 @@ def parse_duration(text: str) -> timedelta | None:
         days, hours, minutes, seconds = (int(each or 0) for each in iso.groups())
         return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
     try:
-        heard = re.sub(r"^(?:for|of|in) ", "", normalize(text))
+        heard = re.sub(r"^(?:for|of|in) ", "", normalize(_COUNTED.sub(_write_counted, text)))
     except ValueError:
         return None
     for pattern, plain in _UNITS:
         heard = pattern.sub(plain, heard)
+    heard = " ".join(heard.split())
     if re.fullmatch(SPAN, heard) is None:
         return None
     span = parse_span(heard)

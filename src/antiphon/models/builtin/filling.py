@@ -13,7 +13,8 @@ from antiphon.sentences.phrases import Phrase
 from antiphon.sentences.readings import words
 from antiphon.sentences.templates import Argument, Grammar
 from antiphon.tools.tool import Tool
-from antiphon.words.numbers import parse_ordinal
+from antiphon.words.days import WEEKDAYS
+from antiphon.words.numbers import NUMBER_WORDS, parse_ordinal
 from antiphon.words.readers import FREE, Found, Reader, find, is_whole, reads
 
 ORDER: Final = (
@@ -60,6 +61,15 @@ _ASKING: Final = frozenset(_ASKING_LIST.split())
 _LEAD_IN: Final = re.compile(r"^(?:(?:for|saying|called|named|titled|about|of|the|my|at|on)\b[\s,]*)+", re.IGNORECASE)
 _NOTHING: Final = frozenset(["me", "us", "you", "a", "an", "the", "my", "our", "for", "in", "at", "of"])
 _FILLERS: Final = SMALL_WORDS | {"moment", "looking", "like", "currently", "today", "tomorrow", "tonight", "exactly"}
+_HAS_TIME: Final = re.compile(
+    r"\d|\b(?:" + "|".join(sorted(NUMBER_WORDS)) + r"|seconds?|minutes?|hours?|half|quarter|days?|weeks?)\b", re.I
+)
+_DAYS: Final = re.compile(
+    r"\b(?:"
+    + "|".join(WEEKDAYS)
+    + r"|weekdays?|weekends?|every|each|daily|weekly|monthly|tomorrow|tonight|noon|midnight)\b",
+    re.IGNORECASE,
+)
 _BREAK: Final = re.compile(r"[,.;:!?]+(?=\s|$)")
 
 
@@ -124,9 +134,28 @@ class Filler:
                 if argument.ask is None:
                     return None
                 repaired[name] = ""
+            elif argument.ask is not None and argument.reader is Reader.DURATION and not _HAS_TIME.search(said):
+                # "A timer for the rice" does not say how long.
+                repaired |= {name: "", **self._label(said, args)}
             elif not is_whole(argument.reader, said):
                 repaired |= self._shorten(name, argument.reader, said, args)
+        for name, argument in self.arguments.items():
+            said = args.get(name)
+            if argument.reader is Reader.EXPRESSION and isinstance(said, str):
+                repaired[name] = _only_sum(said)
         return repaired
+
+    def _label(self, said: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the words as an optional text, if the tool has one."""
+        free = [n for n, a in self.arguments.items() if a.reader is Reader.TEXT and a.ask is None and not args.get(n)]
+        return {free[0]: _LEAD_IN.sub("", said).strip(" ,.;")} if free else {}
+
+    def overlooks_time(self, text: str, args: Mapping[str, Any]) -> bool:
+        """Whether the text has a day or a rhythm that none of the arguments has: "a weekday alarm at six"."""
+        if not any(each.reader in TIMES for each in self.arguments.values()):
+            return False
+        read = " ".join(str(value).lower() for value in args.values())
+        return any(word.lower() not in read for word in _DAYS.findall(text))
 
     def _shorten(self, name: str, reader: Reader, said: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the part of a slot that can be read, and optional arguments that the rest of it is about."""
@@ -260,6 +289,15 @@ class Filler:
             if name not in self.arguments and len(set(hits)) == 1:
                 chosen[name] = hits[0]
         return chosen
+
+
+def _only_sum(said: str) -> str:
+    """Returns the sum without a story before it: "help me with my homework, what is 56 divided by 8"."""
+    found = find(Reader.EXPRESSION, said)
+    if len(found) != 1 or found[0].start == 0:
+        return said
+    rest = said[: found[0].start] + said[found[0].end :]
+    return said if _HAS_TIME.search(rest) or len(rest.split()) < 3 else found[0].text
 
 
 def _has_ordinal(text: str) -> bool:

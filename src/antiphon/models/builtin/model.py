@@ -71,6 +71,8 @@ _CONSENT: Final = re.compile(
 )
 _DOUBTFUL: Final = re.compile(
     r"\A(?:it|them|that|this|these|those|one|something|anything|stuff)\Z|"
+    r"\b(?:can|could|would) you (?:please )?(?:put|add|stick|take|remove|write)\b|"
+    r"\b(?:put|stick|add|throw|write|cross|tick) (?:it|that|them|those) (?:on|to|off)\Z|"
     r"[,.;]\s*(?:and )?(?:also|then)\s+(?:put|add|set|remind|turn|start|take|delete|remove|cancel)\b",
     re.IGNORECASE,
 )
@@ -142,7 +144,7 @@ class BuiltinModel:
         if self._learner is not None:
             # What was said before is understood again if it led to a question.
             said = [message.text for message in prompt.messages if isinstance(message, UserMessage)]
-            for text in (self._clean(text, prompt.mode) for text in said[-2:]):
+            for text in (self._clean(text) for text in said[-2:]):
                 for part in (text, *wording.rests(text)):
                     await self._learner.prepare(self._understanding, part, prompt.mode)
 
@@ -160,7 +162,7 @@ class BuiltinModel:
     def find_request(self, text: str, mode: Mode) -> Run | None:
         """Returns the calls that the text asks for, if the whole text is a request in the sentences of the tools, or if
         it certainly means one that reads."""
-        clean = self._clean(text, mode)
+        clean = self._clean(text)
         return self._find(clean, mode) or self._understanding.find_certain(clean, mode)
 
     def find_follow_up(self, messages: Sequence[Message], mode: Mode) -> tuple[Run, Sequence[DoneCall]] | None:
@@ -168,7 +170,7 @@ class BuiltinModel:
         to; None if it does not refer to anything."""
         match messages[-1:]:
             case [UserMessage(text=said)]:
-                text, context = self._clean(said, mode), self._context(messages[:-1])
+                text, context = self._clean(said), self._context(messages[:-1])
                 found = self._refer(text, context, mode, self._find(text, mode))
                 if isinstance(found, Run) and context.request is not None:
                     return found, context.request.calls
@@ -249,7 +251,7 @@ class BuiltinModel:
     def _understand(self, messages: Sequence[Message], mode: Mode) -> Understood:
         """Returns what the last message, the user's, asks for."""
         said = messages[-1].text if messages and isinstance(messages[-1], UserMessage) else ""
-        text = self._clean(said, mode)
+        text = self._clean(said)
         answer = verdict(text)
         asked = None if answer is None else self._question_before(messages, mode)
         if asked is not None:
@@ -265,14 +267,14 @@ class BuiltinModel:
         if found is not None:
             return found
         if plain is not None:
-            return self._understanding.ask_first(plain) or plain
+            return self._understanding.ask_first(plain, text) or plain
         if answer is not None:
             return Say(_acknowledge(text, answer, messages, context))
         return self._chat(text, mode) or self._guess(text, context, mode)
 
-    def _clean(self, said: str, mode: Mode) -> str:
+    def _clean(self, said: str) -> str:
         """Returns the words without hesitations and without spelling mistakes."""
-        return self._understanding.put_right(wording.clean(said), mode)
+        return self._understanding.put_right(wording.clean(said))
 
     def _guess(self, text: str, context: Context, mode: Mode) -> Understood:
         """Guesses what is meant by a text that is no sentence of a tool, with what it refers to, or on its own."""

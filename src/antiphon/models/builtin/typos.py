@@ -23,7 +23,7 @@ _SHORT_FORMS: Final = {
     **{"abt": "about", "mins": "minutes", "secs": "seconds", "hrs": "hours", "temp": "temperature", "rn": "right now"},
 }
 _EVERYDAY: Final = frozenset(
-    "what when where which there about please minute minutes second seconds hours today tomorrow tonight morning"
+    "what when where which there about please could would should you your meant list lists remind minute minutes second seconds hours today tomorrow tonight morning"
     " afternoon evening weather temperature reminder alarm timer degrees percent kitchen bedroom shopping calendar".split()
 ) | frozenset(day.lower() for day in (*WEEKDAYS, *MONTHS))
 _WORD: Final = re.compile(r"(?<![\w@./'’-])[^\W\d_]{2,}(?![\w@/'’-]|\.\w)")
@@ -45,15 +45,27 @@ class Speller:
         """Returns the text with its misspelt words put right. What is in quotation marks stays as it is."""
         parts = _QUOTED.split(text)
         return "".join(
-            part if at % 2 else _WORD.sub(lambda match: self._right(match[0]), part) for at, part in enumerate(parts)
+            part if at % 2 else _WORD.sub(lambda match: self._put_right(match, at), part)
+            for at, part in enumerate(parts)
         )
+
+    def _put_right(self, match: re.Match[str], part: int) -> str:
+        # Inside a sentence, a capital is a name's.
+        is_first = part == 0 and match.start() == 0
+        return (
+            self._right(match[0].lower()) if is_first and not self._is_word(match[0].lower()) else self._right(match[0])
+        )
+
+    def _is_word(self, word: str) -> bool:
+        """Whether it is a word, or a form of one."""
+        stems = (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("d"), word.removesuffix("ed"))
+        return any(stem in self._targets or self._knows(stem) for stem in (*stems, word.removesuffix("ing")))
 
     def _find_right(self, said: str) -> str:
         word = said.lower()
         if short := _SHORT_FORMS.get(word):
             return short
-        # A capital inside a sentence is a name's, and the first word of one is seldom misspelt.
-        if len(word) < MIN_CHARS or said != word or word in self._targets or self._knows(word):
+        if len(word) < MIN_CHARS or said != word or self._is_word(word):
             return said
         most = 2 if len(word) >= LONG else 1
         near = [

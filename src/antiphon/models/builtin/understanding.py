@@ -144,10 +144,24 @@ _SUPPOSITION: Final = re.compile(
     re.IGNORECASE,
 )
 """How a sentence begins that only thinks about something."""
+_INTENTION: Final = re.compile(
+    r"\b(?:i|we|he|she|they|you)(?:['’]ll| will|(?:['’]m|['’]re|['’]s| am| are| is) (?:going to|gonna))\s+"
+    r"(?!need|want|have|like|forget|be\b|take the|do the)\w",
+    re.IGNORECASE,
+)
+"""What somebody is going to do themselves: "tomorrow I'll remind him"."""
+_DECLINED: Final = re.compile(
+    r"\W*(?:please\s+)?(?:you (?:don['’]?t|do not) (?:need|have) to|no need to|(?:please )?(?:don['’]?t|do not) bother|"
+    r"i (?:don['’]?t|do not) (?:want|need) (?:you to|to know|to hear)|"
+    r"(?:don['’]?t|do not) (?:tell|show|read|set|add|start|put|turn|switch|open|close|lock|unlock|play|search|book|"
+    r"schedule|create|make|write|send|wake)\b)",
+    re.IGNORECASE,
+)
+"""How a sentence begins that asks for something not to be done."""
 
 
 _BEFORE_SUM: Final = re.compile(
-    r"(?:what(?:['’]s| is| does| do you get)|how much (?:is|does)|calculate|compute|work out|do)\s+", re.IGNORECASE
+    r"\A(?:what(?:['’]s| is| does| do you get)|how much (?:is|does)|calculate|compute|work out|do)\s+", re.IGNORECASE
 )
 
 
@@ -264,11 +278,9 @@ class Understanding:
         self._speller = Speller(self._fuzzy.vocabulary, embedder.knows)
         self.understand.cache_clear()
 
-    def put_right(self, text: str, mode: Mode) -> str:
-        """Returns the text with its misspelt words put right, if it is no request as it is."""
-        if self._speller is None or _is_long(text) or self.find_request(text, mode) is not None:
-            return text
-        return self._speller.put_right(text)
+    def put_right(self, text: str) -> str:
+        """Returns the text with its misspelt words put right."""
+        return text if self._speller is None or _is_long(text) else self._speller.put_right(text)
 
     def to_embed(self, text: str, mode: Mode) -> str | None:
         """Returns what has to be embedded before the text can be understood without running a model; None if that is
@@ -356,14 +368,27 @@ class Understanding:
         reader = self._fillers[need.call.tool_id].arguments[need.argument].reader
         return EXPECTED.get(reader, Expectation.NOTHING)
 
-    def ask_first(self, request: Run) -> Need | None:
-        """Returns what has to be asked for instead of a call that the tool would refuse, or that says "something"."""
+    def ask_first(self, request: Run, text: str) -> Run | Need | None:
+        """Returns what has to be asked for instead of a call that the tool would refuse, or that says "something"; or the
+        call with what the rest of the text says: "the rice takes ten minutes, start a timer"."""
         match request.calls:
             case [call] if call.tool_id in self._fillers:
                 complete, _ = self._tools[call.tool_id].arguments.complete(dict(call.args))
                 is_refused = not self._tools[call.tool_id].arguments.accepts(complete)
-                return self.find_missing(call) if is_refused or any(map(_is_vague, call.args.values())) else None
+                is_vague = is_refused or any(map(_is_vague, call.args.values()))
+                need = self.find_missing(call) if is_vague or "" in call.args.values() else None
+                found = None if need is None else self._find_elsewhere(need, text)
+                # Some tools ask by themselves for what is empty.
+                return found or (need if is_vague else None)
         return None
+
+    def _find_elsewhere(self, need: Need, text: str) -> Run | None:
+        """Returns the call with the one time or number that the text has, if such a thing is missing."""
+        filler = self._fillers[need.call.tool_id]
+        reader = filler.arguments[need.argument].reader
+        found = find(reader, text) if reader in TIMES else []
+        completed = self.complete(need, found[0].text) if len(found) == 1 else None
+        return completed if isinstance(completed, Run) else None
 
     def find_missing(self, call: PlannedCall) -> Need | None:
         """Returns what has to be asked for before a call of the grammar can do anything."""
@@ -389,13 +414,15 @@ class Understanding:
         if _is_long(text):
             return Say(replies.TOO_LONG)
         if (request := self.find_request(text, mode)) is not None:
-            return self.ask_first(request) or request
+            return self.ask_first(request, text) or request
         words = words_of(text)
         if (recall := find_recall(words)) is not None:
             return Remember(recall)
-        elsewhere = self._match(text, frozenset(self._tools))
+        elsewhere = self._match(text, frozenset(self._tools) - self._allowed[mode])
         if elsewhere is not None:
             return Say(replies.only_in(self._tools[elsewhere.template.tool_id].spec.allowed_modes))
+        if _DECLINED.match(text):
+            return Say(replies.LEFT_ALONE)
         return self._guess(text, mode)
 
     def _find_match(self, text: str, tools: frozenset[str]) -> Match | None:
@@ -454,7 +481,8 @@ class Understanding:
         is_command = _COMMAND.match(phrase.text) is not None
         is_remark = _REMARK.match(phrase.text) is not None and _ASKS.search(text) is None
         # "How do I lock the door" does not ask to lock it, nor does "add a meeting" ask which meetings there are.
-        writes = False if is_question or _SUPPOSITION.match(phrase.text) else True if is_command else None
+        is_told = _SUPPOSITION.match(phrase.text) or _INTENTION.search(text)
+        writes = False if is_question or is_told else True if is_command else None
         tools = frozenset(id for id, tool in self._tools.items() if writes in (None, tool.spec.writes))
         best = ranking.best(tools)
         if best is None or is_unfinished(text):
@@ -472,7 +500,11 @@ class Understanding:
         planned = self._plan(best, filled.args) if filled.can_run else None
         words = [word for word, _, _ in phrase.words()]
         has_time = any(each.reader in TIMES and name in filled.args for name, each in filler.arguments.items())
-        is_clear = lead >= (CLEAR_WITH_TIME if has_time else CLEARER) and NEGATIONS.isdisjoint(words)
+        is_clear = (
+            lead >= (CLEAR_WITH_TIME if has_time else CLEARER)
+            and NEGATIONS.isdisjoint(words)
+            and not filler.overlooks_time(phrase.text, filled.args)
+        )
         match planned:
             case Need():
                 return planned if is_clear or (is_command and len(words) <= SHORT) else None

@@ -439,8 +439,8 @@ _DAY_OF_THAT: Final = re.compile(r"(?:what|which) (?:day|weekday)(?: of the week
 _DAYS_SINCE: Final = re.compile(r"how (?P<much>many \w+|long)(?: ago)? (?:is|was|has it been)(?: (?:that|it))?\b", re.I)
 _BEHIND: Final = re.compile(r"\b(?:was|were|quit|since|started|stopped|ago|last|had|bought|moved|met)\b", re.I)
 _OUT_OF: Final = re.compile(
-    r"(?:(?:i|we)(?:['’]re| are|['’]m| am)? (?:almost |nearly |all )?(?:out of|running (?:low|out)(?: of| on)?)|(?:i|we) "
-    r"(?:also |still |really )?(?:need|have|want|ought)(?: to (?:buy|get|pick up|order))?|there(?:['’]s| is) no(?: more)?)\s+"
+    r"(?:(?:i|we)(?:['’]re| are|['’]m| am)? (?:almost |nearly |all )?(?:out of|running (?:low|out)(?: of| on)?)|(?:i|we)"
+    r"(?:['’]ve)? (?:also |still |really )?(?:need|have|want|ought|got|must)(?: to(?: (?:buy|get|pick up|order))?)?|there(?:['’]s| is) no(?: more)?)\s+"
     r"(?P<items>\S.*?)(?: left| anymore| any more)?[\s,.;]+(?:so |and |please |can you |could you |just )*"
     r"(?P<verb>add|put|stick|write|throw) (?:it|them|that|those|both)(?: down)? (?P<where>(?:on|to|onto|in) .+)\Z",
     re.IGNORECASE,
