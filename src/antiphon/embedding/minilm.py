@@ -43,9 +43,6 @@ class MiniLmEmbedder:
         rows = [self._embed(encoding) for encoding in self._tokenizer.encode_batch(list(texts))]
         return np.stack(rows) if rows else np.empty((0, DIMENSIONS), np.float32)
 
-    def knows(self, word: str) -> bool:
-        return self._tokenizer.token_to_id(word) is not None
-
     async def aclose(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
 

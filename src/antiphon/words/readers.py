@@ -258,6 +258,7 @@ def _is_time_word(word: str) -> bool:
 
 
 def _is_duration_word(word: str) -> bool:
+    word = word.removesuffix("'s").removesuffix("’s")
     return (
         word in _DURATION_WORDS
         or _NUMERAL.fullmatch(word) is not None

@@ -222,12 +222,12 @@ class Filler:
             return None
         if argument.ask is None and name not in self._required:
             return self._marked(text, taken)
-        if kinds := find(Reader.DEVICE, text, self._kinds):
+        if argument.reader is Reader.TEXT and (kinds := find(Reader.DEVICE, text, self._kinds)):
             # "The pasta is done, stop the timer": what is named by its kind.
             return kinds[0]
         if not taken and argument.reader is Reader.TEXT and _QUESTION.match(text):
             return Found(text, 0, len(text))
-        return self._rest(text, taken)
+        return self._rest(text, taken, is_listing=argument.reader is Reader.ITEMS)
 
     def _marked(self, text: str, taken: Sequence[Found]) -> Found | None:
         """Returns what is introduced as a name or a subject. Other words need not be an argument at all."""
@@ -237,11 +237,12 @@ class Filler:
                 return Found(marked["name"].strip(), *marked.span("name"))
         return None
 
-    def _rest(self, text: str, taken: Sequence[Found]) -> Found | None:
-        """Returns the longest stretch between what was found that says more than the request itself."""
+    def _rest(self, text: str, taken: Sequence[Found], *, is_listing: bool) -> Found | None:
+        """Returns the longest stretch between what was found that says more than the request itself. Things that are
+        listed have commas between them."""
         best: Found | None = None
         most = 0
-        for start, end in _gaps(text, taken):
+        for start, end in _gaps(text, taken, at_commas=not is_listing):
             part = text[start:end]
             if (clause := _CLAUSE.search(part)) is not None and self._content(part[clause.end() :]):
                 # What follows "to" or "about" is meant as a whole: "to take the bins out".
@@ -319,9 +320,10 @@ def _says(word: str, value: str) -> bool:
     return word.startswith(value) or (value.endswith("e") and word.startswith(value[:-1]))
 
 
-def _gaps(text: str, taken: Sequence[Found]) -> list[tuple[int, int]]:
+def _gaps(text: str, taken: Sequence[Found], *, at_commas: bool = True) -> list[tuple[int, int]]:
     """Returns the stretches between what was found, and between commas."""
-    cuts = sorted([(each.start, each.end) for each in taken] + [match.span() for match in _BREAK.finditer(text)])
+    breaks = [match.span() for match in _BREAK.finditer(text) if at_commas or "," not in match[0]]
+    cuts = sorted([(each.start, each.end) for each in taken] + breaks)
     gaps, at = [], 0
     for start, end in cuts:
         if start > at:

@@ -10,6 +10,7 @@ from antiphon.models.builtin.meaning import Meaning, cache_file
 from antiphon.models.builtin.understanding import Understanding
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.spec import Mode
+from antiphon.words.lexicon import Lexicon
 
 CHUNK: Final = 16
 """How many examples are embedded at a time, between which what people say has its turn: 60 ms."""
@@ -45,7 +46,10 @@ class Learner:
                     await asyncio.to_thread(meaning.save, file)
                 except OSError as error:
                     log.warning("meaning_not_cached", reason=str(error))
-        understanding.learn(meaning, embedder)
+        understanding.learn(meaning, embedder.embed_now)
+        lexicon = await asyncio.to_thread(Lexicon.load)
+        if lexicon is not None:
+            understanding.read_spelling(lexicon)
         return True
 
     async def prepare(self, understanding: Understanding, text: str, mode: Mode) -> None:

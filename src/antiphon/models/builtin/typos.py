@@ -1,16 +1,17 @@
 """Puts misspelt words right: "pls set a timr for 3 minuts".
 
-Only a word that is none is changed, and only to a word that requests are made of: names stay as they are.
+Only a word that is none is changed, and only to a word that requests are made of, so that names stay as they are.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Container, Iterable
 from functools import lru_cache
 from typing import Final
 
 from rapidfuzz.distance import OSA
 
 from antiphon.words.days import MONTHS, WEEKDAYS
+from antiphon.words.sounds import sound_of
 
 MIN_CHARS: Final = 3
 LONG: Final = 6
@@ -18,61 +19,110 @@ LONG: Final = 6
 REMEMBERED: Final = 1024
 
 _SHORT_FORMS: Final = {
-    **{"pls": "please", "plz": "please", "thx": "thanks", "tmrw": "tomorrow", "tmr": "tomorrow", "tmw": "tomorrow"},
-    **{"tonite": "tonight", "ur": "your", "wat": "what", "wats": "what's", "whats": "what's", "hows": "how's"},
-    **{"abt": "about", "mins": "minutes", "secs": "seconds", "hrs": "hours", "temp": "temperature", "rn": "right now"},
+    "pls": "please",
+    "plz": "please",
+    "thx": "thanks",
+    "tmrw": "tomorrow",
+    "tmr": "tomorrow",
+    "tmw": "tomorrow",
+    "tonite": "tonight",
+    "ur": "your",
+    "wat": "what",
+    "wats": "what's",
+    "whats": "what's",
+    "hows": "how's",
+    "abt": "about",
+    "mins": "minutes",
+    "secs": "seconds",
+    "hrs": "hours",
+    "temp": "temperature",
+    "rn": "right now",
 }
 _EVERYDAY: Final = frozenset(
-    "what when where which there about please could would should you your meant list lists remind minute minutes second seconds hours today tomorrow tonight morning"
-    " afternoon evening weather temperature reminder alarm timer degrees percent kitchen bedroom shopping calendar".split()
+    [
+        "what",
+        "when",
+        "where",
+        "which",
+        "there",
+        "about",
+        "please",
+        "could",
+        "would",
+        "should",
+        "you",
+        "your",
+        "meant",
+        "list",
+        "lists",
+        "remind",
+        "minute",
+        "minutes",
+        "second",
+        "seconds",
+        "hours",
+        "today",
+        "tomorrow",
+        "tonight",
+        "morning",
+        "afternoon",
+        "evening",
+        "weather",
+        "temperature",
+        "reminder",
+        "alarm",
+        "timer",
+        "degrees",
+        "percent",
+        "kitchen",
+        "bedroom",
+        "shopping",
+        "calendar",
+    ]
 ) | frozenset(day.lower() for day in (*WEEKDAYS, *MONTHS))
 _WORD: Final = re.compile(r"(?<![\w@./'’-])[^\W\d_]{2,}(?![\w@/'’-]|\.\w)")
 _QUOTED: Final = re.compile(r'("[^"]*"|“[^”]*”)')
 
 
 class Speller:
-    """Knows the words that requests are made of. `knows` tells whether something is a word at all."""
+    """Knows the words that requests are made of. `lexicon` tells whether something is a word at all."""
 
-    def __init__(self, words: Iterable[str], knows: Callable[[str], bool]) -> None:
-        self._targets = sorted(
-            {word.lower() for word in words if len(word) > MIN_CHARS and word.isalpha() and knows(word.lower())}
-            | _EVERYDAY
-        )
-        self._knows = knows
+    def __init__(self, words: Iterable[str], lexicon: Container[str]) -> None:
+        requests = {word.lower() for word in words if len(word) > MIN_CHARS and word.isalpha()}
+        self._targets = sorted(_EVERYDAY | {word for word in requests if word in lexicon})
+        self._lexicon = lexicon
         self._right = lru_cache(REMEMBERED)(self._find_right)
 
     def put_right(self, text: str) -> str:
         """Returns the text with its misspelt words put right. What is in quotation marks stays as it is."""
         parts = _QUOTED.split(text)
-        return "".join(
-            part if at % 2 else _WORD.sub(lambda match: self._put_right(match, at), part)
-            for at, part in enumerate(parts)
-        )
+        return "".join(part if at % 2 else _WORD.sub(self._replace, part) for at, part in enumerate(parts))
 
-    def _put_right(self, match: re.Match[str], part: int) -> str:
+    def _replace(self, match: re.Match[str]) -> str:
+        said = match[0]
         # Inside a sentence, a capital is a name's.
-        is_first = part == 0 and match.start() == 0
-        return (
-            self._right(match[0].lower()) if is_first and not self._is_word(match[0].lower()) else self._right(match[0])
-        )
+        is_name = said != said.lower() and match.start() > 0
+        right = said if is_name else self._right(said.lower())
+        return said if right == said.lower() else right
 
-    def _is_word(self, word: str) -> bool:
-        """Whether it is a word, or a form of one."""
-        stems = (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("d"), word.removesuffix("ed"))
-        return any(stem in self._targets or self._knows(stem) for stem in (*stems, word.removesuffix("ing")))
-
-    def _find_right(self, said: str) -> str:
-        word = said.lower()
+    def _find_right(self, word: str) -> str:
         if short := _SHORT_FORMS.get(word):
             return short
-        if len(word) < MIN_CHARS or said != word or self._is_word(word):
-            return said
+        if len(word) < MIN_CHARS or word in self._targets or word in self._lexicon:
+            return word
         most = 2 if len(word) >= LONG else 1
-        near = [
-            (distance, target[0] != word[0], abs(len(target) - len(word)), target)
+        near = (
+            (distance, target not in _EVERYDAY, abs(len(target) - len(word)), target)
             for target in self._targets
-            if (distance := OSA.distance(word, target, score_cutoff=most)) <= most
-        ]
-        # One mistake in another first letter ("koin") is a mishearing; two are another word.
-        best = min((each for each in near if not (each[1] and each[0] > 1)), default=None)
-        return said if best is None else best[3]
+            if (distance := OSA.distance(word, target, score_cutoff=most)) <= most and _is_likely(word, target)
+        )
+        return min(near, default=(0, False, 0, word))[3]
+
+
+def _is_likely(word: str, target: str) -> bool:
+    """Whether a slip of the finger or of the ear makes the one of the other: the sound or the first letter stays, and in
+    a short word no letter is another one, since "bakw" may be "bake" or "bark"."""
+    if sound_of(word) == sound_of(target):
+        return True
+    is_other_letter = len(word) == len(target) and sorted(word) != sorted(target)
+    return word[0] == target[0] and not (is_other_letter and len(word) < LONG)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 from hassil import RangeSlotList
 from rapidfuzz import fuzz
 
-from antiphon.embedding.base import Embedder
 from antiphon.models.builtin import lookup, replies, small_talk
 from antiphon.models.builtin.filling import TIMES, VAGUE, Filler
 from antiphon.models.builtin.fuzzy import CLEARLY_CLOSER, MIN_SCORE_TO_ASK, NEGATIONS, FuzzyMatcher
@@ -46,6 +45,7 @@ from antiphon.tools.affirmation import verdict
 from antiphon.tools.policy import must_confirm
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
+from antiphon.words.lexicon import Lexicon
 from antiphon.words.readers import Reader, find, is_whole
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ EXPECTED: Final = {
     Reader.ITEMS: Expectation.LIST,
 }
 _COMMAND: Final = re.compile(
-    r"(?:add|put|set|create|make|schedule|book|arrange|plan|note|mark|remind me|remember|notify|wake|clear|cancel|"
+    r"(?:add|put|set|create|make|schedule|book|arrange|plan|note|mark|remind me(?! (?:again )?(?:what|which|how|who))|remember|notify|wake|clear|cancel|"
     r"delete|remove|erase|drop|scrap|wipe|turn|switch|shut|lock|unlock|dim|brighten|lower|raise|open|close)\b",
     re.IGNORECASE,
 )
@@ -163,6 +163,10 @@ _DECLINED: Final = re.compile(
 _BEFORE_SUM: Final = re.compile(
     r"\A(?:what(?:['’]s| is| does| do you get)|how much (?:is|does)|calculate|compute|work out|do)\s+", re.IGNORECASE
 )
+
+
+_CAN_END: Final = re.compile(r"\b(?:on|off|up|down|out|over|that|it|this|them|there)\W*\Z", re.IGNORECASE)
+"""Words that often stand at the end of a sentence, although others may follow."""
 
 
 class Tier(StrEnum):
@@ -272,11 +276,14 @@ class Understanding:
         readings = self._suggestions.sentences()
         return with_unrelated({id: [*readings[id], *examples] for id, examples in self._examples_of.items()})
 
-    def learn(self, meaning: Meaning, embedder: Embedder) -> None:
-        """Turns the second tier on, and the repair of misspelt words."""
-        self._meaning, self._embed = meaning, embedder.embed_now
-        self._speller = Speller(self._fuzzy.vocabulary, embedder.knows)
+    def learn(self, meaning: Meaning, embed: "Embed") -> None:
+        """Turns the second tier on. `embed` runs the embedding model in this thread."""
+        self._meaning, self._embed = meaning, embed
         self.understand.cache_clear()
+
+    def read_spelling(self, lexicon: Lexicon) -> None:
+        """Turns the repair of misspelt words on."""
+        self._speller = Speller(self._fuzzy.vocabulary, lexicon)
 
     def put_right(self, text: str) -> str:
         """Returns the text with its misspelt words put right."""
@@ -485,7 +492,7 @@ class Understanding:
         writes = False if is_question or is_told else True if is_command else None
         tools = frozenset(id for id, tool in self._tools.items() if writes in (None, tool.spec.writes))
         best = ranking.best(tools)
-        if best is None or is_unfinished(text):
+        if best is None or (is_unfinished(text) and _CAN_END.search(text) is None):
             return None
         lead = self._lead(ranking, best, tools)
         if best == lookup.WORLD:
@@ -529,8 +536,9 @@ class Understanding:
         phrases = strip_polite_words(text)
         ranking = self._rank(text)
         guess = self._guess_sum(phrases[-1], mode) or self._guess_words(text, phrases, ranking, mode)
-        if guess is None and ranking is not None:
-            guess = self._guess_meaning(text, phrases, ranking, mode)
+        if (guess is None or isinstance(guess, Ask)) and ranking is not None:
+            meant = self._guess_meaning(text, phrases, ranking, mode)
+            guess = meant if guess is None or isinstance(meant, Run) else guess
         if guess is not None:
             return guess
         count = replies.SUGGESTIONS[mode]

@@ -102,6 +102,17 @@ _REWORDED: Final = (
     ),
     (re.compile(r"\s+for me(?=[\s.!?]*\Z)", re.IGNORECASE), ""),
     (re.compile(r"\b(?:make|take) a note to (?=remind me\b)", re.IGNORECASE), ""),
+    (re.compile(r"\Aremind me (?=(?:again )?(?:what|which|how|who)\b)", re.IGNORECASE), "tell me "),
+    # "Shopping list: bananas and yoghurt".
+    (
+        re.compile(
+            r"\A(?:my |the )?(?P<list>shopping|grocery|groceries|packing|to[ -]?do|chores)(?:\s*[:,]| list\s*[:,]?)\s+"
+            r"(?!(?:please|is|are|was|has|for|items?|looks|thanks|too|again|now)\b)(?P<items>\S.*)\Z",
+            re.IGNORECASE,
+        ),
+        r"add \g<items> to my \g<list> list",
+    ),
+    (re.compile(r"\Atodo[:,]?\s+(?!list\b)(?P<items>\S.*)\Z", re.IGNORECASE), r"add \g<items> to my to do list"),
     (re.compile(r"\bwhat(?:['’]s| is) on my reminders? list\b", re.IGNORECASE), "what reminders do I have"),
     (
         re.compile(
@@ -391,9 +402,71 @@ _WHOLE_STORY: Final = re.compile(
     re.IGNORECASE,
 )
 _OPEN_END: Final = frozenset(
-    "to and or but the a an my our your his her their of with for i we you he she they who which that what how when "
-    "can could will would should must may might do does did not always usually often never ever sometimes only "
-    "is are was were be am know knows wonder see say guess think sure idea tell".split()
+    [
+        "to",
+        "and",
+        "or",
+        "but",
+        "the",
+        "a",
+        "an",
+        "my",
+        "our",
+        "your",
+        "his",
+        "her",
+        "their",
+        "of",
+        "with",
+        "for",
+        "i",
+        "we",
+        "you",
+        "he",
+        "she",
+        "they",
+        "who",
+        "which",
+        "that",
+        "what",
+        "how",
+        "when",
+        "can",
+        "could",
+        "will",
+        "would",
+        "should",
+        "must",
+        "may",
+        "might",
+        "do",
+        "does",
+        "did",
+        "not",
+        "always",
+        "usually",
+        "often",
+        "never",
+        "ever",
+        "sometimes",
+        "only",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "am",
+        "know",
+        "knows",
+        "wonder",
+        "see",
+        "say",
+        "guess",
+        "think",
+        "sure",
+        "idea",
+        "tell",
+    ]
 )
 """A story does not end with one of these: "I want to | set a timer"."""
 
@@ -493,7 +566,8 @@ def _put_in(story: str, rest: str) -> Iterator[str]:
 
 _REASON: Final = re.compile(
     r",?\s+(?:because|since|so that|so i (?:can|do not|don['’]?t|will)|as)\s+(?:i|we|my|the|it|he|she|they)\b.*\Z|"
-    r"[,.;]\s+(?:i(?:['’]m| am| have| need| want|['’]ve)|we(?:['’]re| are)|my|it(?:['’]s| is) for)\b.*\Z|"
+    r"[,.;]\s+(?:i(?:['’]m| am| have| need| want|['’]ve)|we(?:['’]re| are)|my|it(?:['’]s| is)|the \w+ (?:is|are)|the \w+['’]s|he|she|they)\b.*\Z|"
+    r"[\s,]+(?:i|we) (?:don['’]?t|do not|no longer|won['’]?t) (?:need|want) (?:it|that|them|one)\b.*\Z|"
     r"\s+(?:i['’]m|i am|we['’]re|we are) (?:going|off|leaving|about|just|making|baking|cooking|heading|done|tired|cold)\b.*\Z",
     re.IGNORECASE,
 )

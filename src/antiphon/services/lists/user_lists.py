@@ -116,8 +116,11 @@ class UserLists:
 
 
 def _only(known: Sequence[ListContent]) -> str | None:
-    """Returns the only list; None if there is none. Notes do not count, since people do not call them a list."""
+    """Returns the list that is meant by "the list": the only one, or that for shopping; None if there is none. Notes do
+    not count, since people do not call them a list."""
     lists = [each.name for each in known if each.name != NOTES]
+    if SHOPPING in lists:
+        return SHOPPING
     if len(lists) > 1:
         raise _which([speak_list(name) for name in lists], "You have several lists.")
     return lists[0] if lists else None

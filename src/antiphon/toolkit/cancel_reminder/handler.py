@@ -3,14 +3,17 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from antiphon.tools.capabilities.reminders import Kind, Reminder
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ToolResult, fail, ok
+from antiphon.words.dates import parse_date
 from antiphon.words.reported import join
 from antiphon.words.schedules import ScheduleError, parse_duration, parse_schedule
+from antiphon.words.sounds import similarity
 
 _WORD: Final = re.compile(r"[\w:]+")
 _KINDS: Final = {"timer": Kind.TIMER, "alarm": Kind.ALARM, "reminder": Kind.REMINDER}
@@ -22,6 +25,9 @@ _EMPTY: Final = re.compile(
 """Words that do not tell which one is meant."""
 _ALL: Final = frozenset(("all", "everything", "both", "every", "them"))
 MOST_NAMED: Final = 4
+ALIKE: Final = 75
+"""From which similarity on a word is taken for another: "pastor" for "pasta"."""
+_WHEN: Final = re.compile("today|tomorrow|tonight|this|next|morning|afternoon|evening|night|now|later")
 
 
 async def execute(args: Args, context: Context) -> ToolResult:
@@ -64,7 +70,8 @@ def _find(said: str, own: Sequence[Reminder], now: datetime) -> Sequence[Reminde
     if len(rest) == 1 and rest[0] in _PLACES and found:
         return [found[_PLACES[rest[0]]]]
     by_words = [each for each in found if set(rest) <= set(_WORD.findall(each.message.lower()))]
-    return by_words or _find_at(" ".join(word for word in words if word.removesuffix("s") not in _KINDS), found, now)
+    at = " ".join(word for word in words if word.removesuffix("s") not in _KINDS)
+    return by_words or _find_at(at, found, now) or _find_on(at, found, now) or _find_like(rest, found)
 
 
 def _kinds_in(said: str) -> set[Kind]:
@@ -86,6 +93,26 @@ def _find_at(said: str, found: Sequence[Reminder], now: datetime) -> Sequence[Re
             continue
         matches += [each for each in found if each.due.time().replace(second=0, microsecond=0) == due.time()]
     return list(dict.fromkeys(matches))
+
+
+def _find_on(said: str, found: Sequence[Reminder], now: datetime) -> Sequence[Reminder]:
+    """Finds those on a day: "the alarm for tomorrow"."""
+    day = parse_date(re.sub(r"^(?:(?:the|my|for|on|of|that) )+", "", said), now.date())
+    return [] if day is None else [each for each in found if each.due.date() == day]
+
+
+def _find_like(rest: Sequence[str], found: Sequence[Reminder]) -> Sequence[Reminder]:
+    """Finds those whose words sound like what was said, apart from when: "the pastor timer" is for pasta."""
+    named = [word for word in rest if _WHEN.fullmatch(word) is None]
+    return [
+        each
+        for each in found
+        if named
+        and all(
+            max(map(partial(similarity, word), _WORD.findall(each.message.lower())), default=0) >= ALIKE
+            for word in named
+        )
+    ]
 
 
 def _means_all(said: str) -> bool:

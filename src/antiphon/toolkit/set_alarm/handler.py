@@ -1,19 +1,28 @@
 """Sets an alarm."""
 
+import re
 from datetime import datetime
+from typing import Final
 
 from antiphon.tools.capabilities.reminders import Kind
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ToolResult, fail, ok
+from antiphon.words.days import WEEKDAYS
 from antiphon.words.schedules import Schedule, ScheduleError, parse_schedule, speak_when
 from antiphon.words.speech import speak_time
+
+
+_DAY_ONLY: Final = re.compile(
+    rf"(?:on |this |next |in the )?(?:today|tomorrow|morning|{'|'.join(WEEKDAYS)})(?: morning)?", re.IGNORECASE
+)
+"""A day without a time. A reminder can do without one, but nobody is woken at any time."""
 
 
 async def execute(args: Args, context: Context) -> ToolResult:
     time, repeat, label = (args.get(name, "").strip() for name in ("time", "repeat", "label"))
     now = context.clock.now(context.session.zone)
-    if not time:
+    if not time or _DAY_ONLY.fullmatch(time):
         return fail(ErrorType.VALIDATION, "For what time?", suggestion="Ask the user for the time of the alarm.")
     try:
         schedule, label = _find(time, repeat, label, now)

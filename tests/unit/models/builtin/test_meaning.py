@@ -60,7 +60,7 @@ def embedder() -> MiniLmEmbedder:
 @cache
 def taught() -> Understanding:
     understanding = Understanding(built_in())
-    understanding.learn(learned(), embedder())
+    understanding.learn(learned(), embedder().embed_now)
     return understanding
 
 
@@ -145,7 +145,6 @@ class Counting:
     def __init__(self, embedder: MiniLmEmbedder) -> None:
         self._embedder = embedder
         self.embed_now = embedder.embed_now
-        self.knows = embedder.knows
         self.aclose = embedder.aclose
         self.texts: list[str] = []
 

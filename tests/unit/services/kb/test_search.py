@@ -42,9 +42,6 @@ class TopicEmbedder:
         unit: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         return unit
 
-    def knows(self, word: str) -> bool:
-        return word in TOPICS
-
     async def aclose(self) -> None:
         """Does nothing."""
 
