@@ -18,6 +18,7 @@ from hassil import RangeSlotList
 from rapidfuzz import fuzz
 
 from antiphon.models.builtin import lookup, replies, small_talk
+from antiphon.models.builtin.collecting import ReadBack, Wanted, can_collect
 from antiphon.models.builtin.filling import TIMES, VAGUE, Filler
 from antiphon.models.builtin.fuzzy import CLEARLY_CLOSER, MIN_SCORE_TO_ASK, NEGATIONS, FuzzyMatcher
 from antiphon.models.builtin.lookup import find_question
@@ -187,6 +188,8 @@ class Need:
     call: PlannedCall
     argument: str
     question: str
+    asked: Wanted | ReadBack | None = None
+    """Where the value stands, if it is collected: digits and the like are read back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,8 +333,16 @@ class Understanding:
 
     def complete(self, need: Need, answer: str) -> Run | Need | None:
         """Returns the call with the answer to what was asked for; None if that cannot be the answer."""
-        filler = self._fillers[need.call.tool_id]
-        value = filler.answer(need.argument, answer)
+        return self._fill(need, self._fillers[need.call.tool_id].answer(need.argument, answer))
+
+    def settle(self, need: Need, value: str) -> Run | Need | None:
+        """Returns the call with a value that was collected; None if the tool does not take such a value."""
+        tool, shaped = self._tools[need.call.tool_id], self._fillers[need.call.tool_id].shape(need.argument, value)
+        problems = tool.arguments.problems({need.argument: shaped})
+        is_taken = not any(each["path"].startswith(f"/{need.argument}") for each in problems)
+        return self._fill(need, shaped) if is_taken else None
+
+    def _fill(self, need: Need, value: Any) -> Run | Need | None:
         if value is None:
             return None
         return self._plan(need.call.tool_id, {**need.call.args, need.argument: value}, need.call.say)
@@ -362,7 +373,9 @@ class Understanding:
         filled = filler.check(args)
         call = PlannedCall(tool_id, filled.args, say)
         if filled.missing is not None:
-            return Need(call, filled.missing, filler.question(filled.missing))
+            kind = EXPECTED.get(filler.arguments[filled.missing].reader)
+            asked = Wanted(kind) if kind is not None and can_collect(kind) else None
+            return Need(call, filled.missing, filler.question(filled.missing), asked)
         return Run((call,), tier=Tier.MEANING) if filled.can_run else None
 
     def favourites(self, tools: Sequence[str], mode: Mode) -> list[str]:
