@@ -309,7 +309,9 @@ class Understanding:
         if whole is None or whole.free_chars:
             matches = self._find_several(text, allowed, whole) or matches
         calls = tuple(call for match in matches if (call := self._plan_match(match)) is not None)
-        return Run(calls) if calls and len(calls) == len(matches) else None
+        # Of several requests, none is asked about: the answer could be to any of them.
+        is_whole = len(calls) == len(matches) and (len(calls) == 1 or not any(map(self._is_refused, calls)))
+        return Run(calls) if calls and is_whole else None
 
     def _plan_match(self, match: Match) -> PlannedCall | None:
         args = self._fillers[match.template.tool_id].repair(match.args)
@@ -356,10 +358,14 @@ class Understanding:
         """Returns what has to be asked for instead of a call that the tool would refuse, or that says "something"."""
         match request.calls:
             case [call] if call.tool_id in self._fillers:
-                complete, _ = self._tools[call.tool_id].arguments.complete(dict(call.args))
-                is_refused = not self._tools[call.tool_id].arguments.accepts(complete)
-                return self.find_missing(call) if is_refused or any(map(_is_vague, call.args.values())) else None
+                is_vague = any(map(_is_vague, call.args.values()))
+                return self.find_missing(call) if is_vague or self._is_refused(call) else None
         return None
+
+    def _is_refused(self, call: PlannedCall) -> bool:
+        """Whether the gate would refuse the call for its arguments."""
+        arguments = self._tools[call.tool_id].arguments
+        return not arguments.accepts(arguments.complete(dict(call.args))[0])
 
     def find_missing(self, call: PlannedCall) -> Need | None:
         """Returns what has to be asked for before a call of the grammar can do anything."""

@@ -261,6 +261,12 @@ async def test_a_correction_of_digits_does_not_change_an_earlier_request() -> No
     assert talk.calls == [("get_time", {"timezone": "Tokyo"})]
 
 
+async def test_two_requests_of_which_one_lacks_a_value_are_not_carried_out_by_half() -> None:
+    talk = Talk()
+    assert await talk.say("invite somebody and tell me a joke") != ["Done."]
+    assert talk.calls == []
+
+
 async def test_repeated_digits_are_no_stutter() -> None:
     talk = Talk()
     assert (await talk.say(SAVE, "to to for for five"))[-1] == "That's 2 2 4, 4 5, right?"
