@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from rapidfuzz.distance import LCSseq
+
 from antiphon.models.expectation import Expectation
 from antiphon.tools.affirmation import verdict
 from antiphon.words.spelling import (
@@ -23,6 +25,8 @@ from antiphon.words.spelling import (
 
 MAX_FAILURES: Final = 2
 """After so many answers in a row that cannot be read, the assistant gives up."""
+MIN_ALIKE: Final = 0.6
+"""How many of the digits of a correction are the same as before: two of three, or three of five."""
 SAY_AGAIN: Final[Mapping[Expectation, str]] = {
     Expectation.DIGITS: "Sorry. Please say the number again, digit by digit.",
     Expectation.SPELLING: "Sorry. Please spell it again.",
@@ -172,7 +176,7 @@ def _settle(asked: ReadBack, text: str) -> Settled | ReadBack | Wanted | None:
     said = _DENIAL.sub("", text.strip())
     is_denied = said != text.strip()
     if asked.kind is Expectation.DIGITS:
-        corrected = _correct_digits(asked.value, said)
+        corrected = _correct_digits(asked.value, said, is_denied=is_denied)
     else:
         # "Thanks" is no other word, and no other name.
         is_value = is_denied or asked.kind is Expectation.EMAIL or _is_spelled(asked.kind, said)
@@ -186,8 +190,11 @@ def _is_spelled(kind: Expectation, said: str) -> bool:
     return kind is Expectation.SPELLING and len(re.findall(r"\w+", said)) > 1
 
 
-def _correct_digits(value: str, said: str) -> str | None:
-    """Returns the digits after a correction of all of them, of the part that is like the new one, or of a named one."""
+def _correct_digits(value: str, said: str, *, is_denied: bool) -> str | None:
+    """Returns the digits after a correction of all of them, of the part that is like the new one, or of a named one.
+
+    Other digits, without a no, are the rest of a number that was read back in the middle of it.
+    """
     if named := _PLACE.match(said):
         part = read_digits(named["value"])
         if part is None or len(part) > len(value):
@@ -199,9 +206,16 @@ def _correct_digits(value: str, said: str) -> str | None:
             return value.replace(wrong, right)
         return None
     part = read_digits(said)
-    if part is None or len(part) >= len(value) - 1:
-        return part
-    return _replace_part(value, part)
+    if part is None:
+        return None
+    if not is_denied and not _is_like(value, part):
+        return value + part
+    return part if len(part) >= len(value) - 1 else _replace_part(value, part)
+
+
+def _is_like(value: str, part: str) -> bool:
+    """Whether most of the digits are in the value, in the same order."""
+    return LCSseq.similarity(value, part) >= MIN_ALIKE * len(part)
 
 
 def _replace_part(value: str, part: str) -> str | None:

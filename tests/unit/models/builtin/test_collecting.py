@@ -93,6 +93,21 @@ def test_a_correction_is_read_back(said: str, corrected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "said", "whole"),
+    [
+        ("555", "one two three four", "5551234"),
+        ("5551234", "five six seven", "5551234567"),
+        ("020", "seven nine four six", "0207946"),
+        ("555", "five five six", "556"),
+        ("555", "no, one two three four", "1234"),
+        ("5551234", "five five six one two three four", "5561234"),
+    ],
+)
+def test_the_rest_of_a_number_after_a_long_pause_is_added_to_it(value: str, said: str, whole: str) -> None:
+    assert spoken(ReadBack(DIGITS, value), said) == ReadBack(DIGITS, whole)
+
+
+@pytest.mark.parametrize(
     ("asked", "said", "corrected"),
     [
         (ReadBack(SPELLING, "smith"), "no, S M Y T H", "smyth"),
