@@ -27,6 +27,8 @@ MAX_FAILURES: Final = 2
 """After so many answers in a row that cannot be read, the assistant gives up."""
 MIN_ALIKE: Final = 0.6
 """How many of the digits of a correction are the same as before: two of three, or three of five."""
+MAX_DIFFERENCES: Final = 2
+"""How many digits differ at most in a correction of several groups."""
 SAY_AGAIN: Final[Mapping[Expectation, str]] = {
     Expectation.DIGITS: "Sorry. Please say the number again, digit by digit.",
     Expectation.SPELLING: "Sorry. Please spell it again.",
@@ -181,9 +183,8 @@ def _settle(asked: ReadBack, text: str) -> Settled | ReadBack | Wanted | None:
         # "Thanks" is no other word, and no other name.
         is_value = is_denied or asked.kind is Expectation.EMAIL or _is_spelled(asked.kind, said)
         corrected = _READERS[asked.kind](said) if is_value else None
-    if corrected is None:
-        return None
-    return Settled(asked.value) if corrected == asked.value and not is_denied else ReadBack(asked.kind, corrected)
+    # The same value again is no yes: somebody who was misheard repeats it, and may be misheard again.
+    return None if corrected is None else ReadBack(asked.kind, corrected)
 
 
 def _is_spelled(kind: Expectation, said: str) -> bool:
@@ -219,20 +220,21 @@ def _is_like(value: str, part: str) -> bool:
 
 
 def _replace_part(value: str, part: str) -> str | None:
-    """Replaces the group that is most like the part, or any digits as many if no group has its length."""
-    starts, at = [], 0
-    for group in group_digits(value):
-        starts.append(at)
-        at += len(group)
+    """Replaces the group that is most like the part, or any digits as many if no group has its length. More than one
+    group that is not like any is the whole number, of which too many digits were heard."""
+    groups = group_digits(value)
+    is_long = len(part) > max(map(len, groups))
+    if part in value:
+        # A group that was right says nothing about what was wrong.
+        return part if is_long else None
+    starts = [sum(map(len, groups[:at])) for at in range(len(groups))]
     fits = [start for start in starts if start + len(part) <= len(value)]
     others = [start for start in range(len(value) - len(part) + 1) if start not in fits]
 
     def differences(start: int) -> int:
         return sum(old != new for old, new in zip(value[start : start + len(part)], part, strict=True))
 
-    # A correction changes something, so where nothing would change is not the place.
-    places = [start for start in [*fits, *others] if differences(start)]
-    if not places:
-        return None
-    start = min(places, key=differences)
+    start = min([*fits, *others], key=differences)
+    if is_long and differences(start) > MAX_DIFFERENCES:
+        return part
     return value[:start] + part + value[start + len(part) :]

@@ -290,7 +290,7 @@ async def test_a_value_that_the_tool_itself_asks_about_is_not_asked_about_twice(
 
 
 async def test_any_number_of_questions_in_a_row_can_be_followed() -> None:
-    exchange = [UserMessage("yes"), AssistantMessage("Shall I go on?")]
+    exchange: list[Message] = [UserMessage("yes"), AssistantMessage("Shall I go on?")]
     talk = Talk(messages=[*exchange * 500])
     await talk.say("yes")
     assert talk.calls == []
