@@ -29,7 +29,8 @@ from rich.table import Table
 from antiphon.config import load
 from antiphon.embedding.minilm import MiniLmEmbedder
 from antiphon.models.builtin.meaning import Meaning, normalize
-from antiphon.models.builtin.understanding import Run, Understanding
+from antiphon.models.builtin.understanding import Understanding
+from antiphon.models.builtin.understood import Run
 from antiphon.sentences import templates
 from antiphon.sentences.matching import LANGUAGE, Template
 from antiphon.sentences.phrases import Phrase

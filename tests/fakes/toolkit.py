@@ -5,7 +5,8 @@ from pathlib import Path
 
 from antiphon import toolkit
 from antiphon.authoring.build import build
-from antiphon.models.builtin.understanding import Run, Understanding
+from antiphon.models.builtin.understanding import Understanding
+from antiphon.models.builtin.understood import Run
 from antiphon.tools.loader import load
 from antiphon.tools.source import read
 from antiphon.tools.spec import Mode

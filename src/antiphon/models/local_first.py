@@ -1,8 +1,8 @@
 """Lets the offline assistant answer what it knows for certain, and a model everything else.
 
 The assistant is asked if the whole message of the user is a sentence of a tool, or follows up on a request that it has
-answered itself ("and in London?"), and it also puts the results of its own calls into words. Both read the same
-conversation, so the model sees what the assistant did.
+answered itself ("and in London?"), or is a number, an address or a name that it has asked for. It also puts the results
+of its own calls into words. Both read the same conversation, so the model sees what the assistant did.
 """
 
 import re
@@ -16,7 +16,7 @@ import msgspec
 from antiphon.models.base import CallRequested, Event, MessageComplete, ModelError, Prompt, TextModel, warm
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.builtin.replies import is_question
-from antiphon.models.builtin.understanding import Run
+from antiphon.models.builtin.understood import PlannedCall, Run
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.errors import ErrorType
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
@@ -89,6 +89,8 @@ class LocalFirstModel:
 
     def _is_request(self, text: str, prompt: Prompt) -> bool:
         before = prompt.messages[:-1]
+        if (answer := self.assistant.find_answer(prompt.messages, prompt.mode)) is not None:
+            return _are_offered(answer.calls if isinstance(answer, Run) else [answer.call], prompt)
         match before[-1:]:
             case [ToolMessage()] if not _are_local(before):
                 # The model's last answer was interrupted before it told what its tools did.
@@ -96,9 +98,7 @@ class LocalFirstModel:
             case [AssistantMessage(text=said)] if _asks(said) and not _stands_alone(text):
                 return False
         request = self._find_follow_up(prompt) or self.assistant.find_request(text, prompt.mode)
-        # A session may have fewer tools than the assistant has sentences for.
-        offered = {tool["function"]["name"] for tool in prompt.tools}
-        return request is not None and all(call.tool_id in offered for call in request.calls)
+        return request is not None and _are_offered(request.calls, prompt)
 
     def _find_follow_up(self, prompt: Prompt) -> Run | None:
         """Returns the calls that the text asks for after a request which the assistant has answered itself."""
@@ -107,6 +107,12 @@ class LocalFirstModel:
             return None
         request, referred = found
         return request if all(call.extra == MARK for call in referred) else None
+
+
+def _are_offered(calls: Sequence[PlannedCall], prompt: Prompt) -> bool:
+    """Whether the session has the tools: it may have fewer than the assistant has sentences for."""
+    offered = {tool["function"]["name"] for tool in prompt.tools}
+    return all(call.tool_id in offered for call in calls)
 
 
 def _asks(said: str) -> bool:

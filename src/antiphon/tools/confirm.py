@@ -51,7 +51,7 @@ class Confirmations:
         now_ms = self._clock.now_ms()
         await self._store.sweep(now_ms)
         token = self._new_token()
-        preview = _preview(tool, attempt.args) if prepared is None else prepared.preview[:MAX_PREVIEW_CHARS]
+        preview = preview_of(tool, attempt.args) if prepared is None else prepared.preview[:MAX_PREVIEW_CHARS]
         expires_ms = now_ms + EXPIRES_AFTER_MS
         await self._store.put(
             Confirmation(
@@ -156,7 +156,7 @@ def _is_current(confirmation: Confirmation, session: ToolSession) -> bool:
     return tool is not None and tool.digest == confirmation.tool_digest
 
 
-def _preview(tool: Tool, args: Mapping[str, Any]) -> str:
+def preview_of(tool: Tool, args: Mapping[str, Any]) -> str:
     """Returns the tool's own preview, or the call itself if there is none or it fails."""
     if tool.preview is not None:
         try:

@@ -125,8 +125,7 @@ def read_digits(text: str) -> str | None:
         if found is not None:
             value, at = found
             digits += value[0] * (repeat - 1) + value if repeat else value
-        elif word == "a" and digits:
-            # "Three eight three" is written as "3 A3". Before the first digit it is the article of "it's a six".
+        elif _is_eight(words, at, bool(digits)):
             digits, at = f"{digits}8", at + 1
         elif word in ("plus", "+") and not digits:
             digits, at = "+", at + 1
@@ -135,6 +134,14 @@ def read_digits(text: str) -> str | None:
         else:
             return None
     return digits if digits.strip("+") else None
+
+
+def _is_eight(words: Sequence[str], at: int, has_digits: bool) -> bool:
+    """Whether the word is what recognisers write for an eight: "3 A3" for three eight three, "93, it" for nine three
+    eight. In "it's a six" and "that's it" it is what it says."""
+    if words[at] == "a":
+        return has_digits or (at == 0 and len(words) > 1)
+    return has_digits and words[at] in ("it", "at") and words[at - 1] not in ("that's", "that’s", "is", "said")
 
 
 def _read_number(words: Sequence[str], at: int) -> tuple[str, int] | None:

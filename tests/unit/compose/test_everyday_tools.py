@@ -10,7 +10,7 @@ from antiphon.compose import load_tools
 from antiphon.compose.services import open_services
 from antiphon.config import Settings, Storage
 from antiphon.models.builtin.model import BuiltinModel
-from antiphon.models.builtin.understanding import Run
+from antiphon.models.builtin.understood import Run
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.call import ToolCall
 from antiphon.tools.errors import ErrorType

@@ -210,3 +210,28 @@ async def test_the_model_sees_what_the_assistant_did() -> None:
         AssistantMessage,
         UserMessage,
     ]
+
+
+async def test_a_number_that_the_assistant_has_asked_for_is_read_by_it_and_anything_else_by_the_model() -> None:
+    spec = make_spec("save_number", {"number": {"type": "string"}}, required=("number",), writes=True)
+    sentences = {
+        "data": [{"sentences": ["save a number"]}],
+        "arguments": {"number": {"reader": "digits", "ask": "Which number?"}},
+    }
+    model = LocalFirstModel(BuiltinModel(Box({"save_number": make_tool(spec, sentences)})), ScriptedModel([]))
+
+    def answers_locally(*texts: str, tools: bool = True) -> bool:
+        messages = [AssistantMessage(text) if at % 2 else UserMessage(text) for at, text in enumerate(texts)]
+        offered = [adapt_for_openai_chat(spec)] if tools else []
+        return model.answers_locally(Prompt("", messages, offered, Mode.VOICE))
+
+    asked = "save a number", "Which number?"
+    read_back = "That's 5 5 5, right?"
+    assert answers_locally(*asked, "five five five")
+    assert answers_locally(*asked, "five five five", read_back, "yes")
+    assert answers_locally(
+        *asked, "five five five", read_back, "no", "Sorry. Please say the number again, digit by digit.", "5"
+    )
+    assert not answers_locally(*asked, "why do you ask")
+    assert not answers_locally(*asked, "five five five", tools=False)
+    assert not answers_locally("why", "Which number?", "five five five")

@@ -131,8 +131,12 @@ def _check_arguments(template: Template, grammar: Grammar, spec: ToolSpec) -> It
     given = certain_slots(template.compiled.tree)
     for name in spec.parameters.get("required", ()):
         provided = sources[name] <= given if name in args else name in given - used
-        if not provided and "default" not in properties.get(name, {}):
-            yield f"it can be said without giving {name}, which is required"
+        is_asked_for = name in grammar.arguments and grammar.arguments[name].ask is not None
+        if not provided and not is_asked_for and "default" not in properties.get(name, {}):
+            yield (
+                f"it can be said without giving {name}, which is required; give it, or a question for it: "
+                f'arguments: {{{name}: {{reader: …, ask: "…?"}}}}'
+            )
 
 
 def _check_kind(slot: Slot, listed: SlotList | None, parameter: Mapping[str, Any]) -> Iterator[str]:

@@ -1,16 +1,17 @@
-"""Reads the answer to a question for digits, a spelled word, an e-mail address or a name, and reads it back.
+"""Collects a value that was asked for: digits, a spelled word, an e-mail address or a name.
 
-It keeps no state: whether something is being read back is in the assistant's last sentence.
+What was spoken is read back, and a yes, a no or a correction settles it. What was typed is exact and is not read back.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
+
+from rapidfuzz.distance import LCSseq
 
 from antiphon.models.expectation import Expectation
 from antiphon.tools.affirmation import verdict
-from antiphon.transcript import AssistantMessage, Message, UserMessage
 from antiphon.words.spelling import (
     group_digits,
     read_digits,
@@ -22,6 +23,12 @@ from antiphon.words.spelling import (
     say_spelling,
 )
 
+MAX_FAILURES: Final = 2
+"""After so many answers in a row that cannot be read, the assistant gives up."""
+MIN_ALIKE: Final = 0.6
+"""How many of the digits of a correction are the same as before: two of three, or three of five."""
+MAX_DIFFERENCES: Final = 2
+"""How many digits differ at most in a correction of several groups."""
 SAY_AGAIN: Final[Mapping[Expectation, str]] = {
     Expectation.DIGITS: "Sorry. Please say the number again, digit by digit.",
     Expectation.SPELLING: "Sorry. Please spell it again.",
@@ -29,6 +36,17 @@ SAY_AGAIN: Final[Mapping[Expectation, str]] = {
     Expectation.NAME: "Sorry. Please say the name again, or spell it.",
 }
 """What is said if an answer cannot be read, or was read wrongly."""
+GIVEN_UP: Final[Mapping[Expectation, str]] = {
+    kind: f"Sorry, I didn't get {what}, so I've left it. Please ask me again."
+    for kind, what in {
+        Expectation.DIGITS: "the number",
+        Expectation.SPELLING: "the spelling",
+        Expectation.EMAIL: "the address",
+        Expectation.NAME: "the name",
+    }.items()
+}
+EXACT: Final = frozenset({Expectation.DIGITS, Expectation.EMAIL})
+"""Nothing else looks like these, so what can be read as one is the answer. A name can be any words."""
 
 _READERS: Final[Mapping[Expectation, Callable[[str], str | None]]] = {
     Expectation.DIGITS: read_digits,
@@ -42,10 +60,23 @@ _SPEAKERS: Final[Mapping[Expectation, Callable[[str], str]]] = {
     Expectation.EMAIL: say_email,
     Expectation.NAME: str,
 }
-_READ_BACK: Final = re.compile(r"(?:^|(?<=[.!?] ))That's (?P<said>[^?]+), right\?$")
+_READ_BACK: Final = "That's "
+_RIGHT: Final = re.compile(
+    r"(?:(?:yes|yeah|yep|uh|um)\W+)*"
+    r"(?:right|exactly|perfect|you(?:['’]ve)? got it|that(?:['’]s| is) (?:it|the one|all))\W*",
+    re.IGNORECASE,
+)
+"""What confirms a value, beside a plain yes. It approves nothing else."""
+_WRONG: Final = re.compile(
+    r"(?:(?:(?:oh|um+|uh+|well|sorry)\W+)*"
+    r"(?:no|nope|nah|wrong|incorrect|not (?:quite|right|correct)|(?:it|that)(?:['’]s| is) (?:not|wrong|incorrect)"
+    r"(?: right| correct| it| quite right)?|(?:it|that) isn['’]?t(?: right| correct| it)?)\b\W*)+",
+    re.IGNORECASE,
+)
+"""A no to the value. "Never mind" and "cancel" are a no to the whole request."""
 _DENIAL: Final = re.compile(
-    r"^(?:(?:no|nope|nah|wrong|not quite|incorrect|sorry|actually|that's wrong|that is wrong|it's|it is|i said|i meant)"
-    r"[\s,.!]+)+",
+    r"^(?:(?:no|nope|nah|wrong|not quite|incorrect|sorry|actually|almost|but|that['’]s wrong|that is wrong|"
+    r"it['’]s|it is|i said|i meant)[\s,.!]+)+",
     re.IGNORECASE,
 )
 _NOT: Final = re.compile(r"^(?P<right>.+?)[\s,]+not (?P<wrong>.+)$", re.IGNORECASE)
@@ -57,108 +88,114 @@ _PLACE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """A value that was asked for, or has to be said again."""
+
+    kind: Expectation
+    failures: int = 0
+    """How many answers in a row could not be read."""
+
+    @property
+    def question(self) -> str:
+        """How it is asked for again."""
+        return SAY_AGAIN[self.kind]
+
+
+@dataclass(frozen=True, slots=True)
 class ReadBack:
     """A value that the assistant asks about: "That's 5 5 5, 1 2 3 4, right?"."""
 
     kind: Expectation
     value: str
+    failures: int = 0
 
     @property
     def question(self) -> str:
-        return f"That's {_SPEAKERS[self.kind](self.value)}, right?"
+        return f"{_READ_BACK}{_SPEAKERS[self.kind](self.value)}, right?"
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text says the value as people say it. Digits in a row are said as one number."""
+        return self.kind in (Expectation.EMAIL, Expectation.NAME) and self.value in text
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The person has said yes to the value."""
+    """The value is what the person meant: they have typed it, or said yes to it."""
 
-    kind: Expectation
     value: str
-
-
-@dataclass(frozen=True, slots=True)
-class AskAgain:
-    """The answer could not be read, or the value was wrong and no other was given."""
-
-    kind: Expectation
-
-    @property
-    def question(self) -> str:
-        return SAY_AGAIN[self.kind]
 
 
 def can_collect(kind: Expectation) -> bool:
     return kind in _READERS
 
 
-def read(kind: Expectation, text: str) -> ReadBack | AskAgain:
-    """Reads the answer to a question for something of this kind."""
-    value = _READERS[kind](text)
-    return AskAgain(kind) if value is None else ReadBack(kind, value)
+def is_read_back(text: str) -> bool:
+    """Whether the assistant's text is a value that it reads back, or the part of it that was heard."""
+    return text.startswith(_READ_BACK)
 
 
-def pending(messages: Sequence[Message]) -> ReadBack | AskAgain | None:
-    """Returns the question that the last message, the user's, may answer; None if there is none of this kind."""
-    match messages[-2:]:
-        case [AssistantMessage(text=question, calls=()), UserMessage()]:
-            return find_question(question)
-    return None
-
-
-def resolve(messages: Sequence[Message]) -> Settled | ReadBack | AskAgain | None:
-    """Returns what the last message, the user's, makes of the pending question; None if it is about something else."""
-    match pending(messages), messages[-1:]:
-        case ReadBack() as asked, [UserMessage(text=answer)]:
-            return _settle(asked, answer)
-        case AskAgain() as asked, [UserMessage(text=answer)]:
-            return _read_again(asked, answer)
-    return None
-
-
-def find_question(text: str) -> ReadBack | AskAgain | None:
-    """Returns the question that ends the assistant's text, if it is one of ours."""
-    for kind, question in SAY_AGAIN.items():
-        if text.endswith(question):
-            return AskAgain(kind)
-    found = _READ_BACK.search(text)
-    if found is None:
+def resolve(asked: Wanted | ReadBack, text: str, *, is_spoken: bool) -> Settled | ReadBack | Wanted | None:
+    """Returns what the answer makes of the question; None if it is not an answer, or cannot be read."""
+    if isinstance(asked, ReadBack):
+        return _settle(asked, text)
+    if verdict(text) is not None:
         return None
-    said = found["said"]
-    if not re.search(r"[^\d\s,+]", said):
-        return ReadBack(Expectation.DIGITS, re.sub(r"[\s,]", "", said))
-    if " at " in said and (address := read_email(said)):
-        return ReadBack(Expectation.EMAIL, address)
-    if "," in said and (word := read_spelling(said)):
-        return ReadBack(Expectation.SPELLING, word)
-    return ReadBack(Expectation.NAME, said)
-
-
-def _read_again(asked: AskAgain, text: str) -> ReadBack | AskAgain | None:
-    if verdict(text) is False:
-        # "Never mind": the person gives up.
+    value = _READERS[asked.kind](text) if is_spoken else _read_typed(asked.kind, text)
+    if value is None:
         return None
-    return read(asked.kind, text)
+    return ReadBack(asked.kind, value) if is_spoken else Settled(value)
 
 
-def _settle(asked: ReadBack, text: str) -> Settled | ReadBack | AskAgain | None:
-    answer = verdict(text)
-    if answer is not None:
-        return Settled(asked.kind, asked.value) if answer else AskAgain(asked.kind)
+def ask_again(asked: Wanted | ReadBack, text: str) -> Wanted | ReadBack | None:
+    """Returns what to ask after an answer that could not be read; None if that has been tried often enough."""
+    failures = asked.failures + 1
+    if failures >= MAX_FAILURES:
+        return None
+    if isinstance(asked, ReadBack) and _DENIAL.match(text.strip()) is None:
+        return replace(asked, failures=failures)
+    return Wanted(asked.kind, failures)
+
+
+def _read_typed(kind: Expectation, text: str) -> str | None:
+    typed = text.strip().rstrip(".!?,;")
+    if kind is Expectation.NAME:
+        return typed if read_name(typed) is not None else None
+    is_word = len(typed.split()) == 1
+    if kind is Expectation.SPELLING and is_word:
+        return typed
+    if kind is Expectation.EMAIL and is_word and re.fullmatch(r"[^@]+@[^@]+\.[^@.]+", typed):
+        return typed
+    return _READERS[kind](text)
+
+
+def _settle(asked: ReadBack, text: str) -> Settled | ReadBack | Wanted | None:
+    if _WRONG.fullmatch(text.strip()):
+        return Wanted(asked.kind)
+    if _RIGHT.fullmatch(text.strip()):
+        return Settled(asked.value)
+    if (answer := verdict(text)) is not None:
+        return Settled(asked.value) if answer else None
     said = _DENIAL.sub("", text.strip())
     is_denied = said != text.strip()
     if asked.kind is Expectation.DIGITS:
-        corrected = _correct_digits(asked.value, said)
+        corrected = _correct_digits(asked.value, said, is_denied=is_denied)
     else:
-        corrected = _READERS[asked.kind](said) if is_denied or asked.kind is not Expectation.NAME else None
-    if corrected is None:
-        return AskAgain(asked.kind) if is_denied else None
-    if corrected == asked.value and not is_denied:
-        return Settled(asked.kind, asked.value)
-    return ReadBack(asked.kind, corrected)
+        # "Thanks" is no other word, and no other name.
+        is_value = is_denied or asked.kind is Expectation.EMAIL or _is_spelled(asked.kind, said)
+        corrected = _READERS[asked.kind](said) if is_value else None
+    # The same value again is no yes: somebody who was misheard repeats it, and may be misheard again.
+    return None if corrected is None else ReadBack(asked.kind, corrected)
 
 
-def _correct_digits(value: str, said: str) -> str | None:
-    """Returns the digits after a correction of all of them, of the part that is like the new one, or of a named one."""
+def _is_spelled(kind: Expectation, said: str) -> bool:
+    return kind is Expectation.SPELLING and len(re.findall(r"\w+", said)) > 1
+
+
+def _correct_digits(value: str, said: str, *, is_denied: bool) -> str | None:
+    """Returns the digits after a correction of all of them, of the part that is like the new one, or of a named one.
+
+    Other digits, without a no, are the rest of a number that was read back in the middle of it.
+    """
     if named := _PLACE.match(said):
         part = read_digits(named["value"])
         if part is None or len(part) > len(value):
@@ -170,26 +207,34 @@ def _correct_digits(value: str, said: str) -> str | None:
             return value.replace(wrong, right)
         return None
     part = read_digits(said)
-    if part is None or len(part) >= len(value) - 1:
-        return part
-    return _replace_part(value, part)
+    if part is None:
+        return None
+    if not is_denied and not _is_like(value, part):
+        return value + part
+    return part if len(part) >= len(value) - 1 else _replace_part(value, part)
+
+
+def _is_like(value: str, part: str) -> bool:
+    """Whether most of the digits are in the value, in the same order."""
+    return LCSseq.similarity(value, part) >= MIN_ALIKE * len(part)
 
 
 def _replace_part(value: str, part: str) -> str | None:
-    """Replaces the group that is most like the part, or any digits as many if no group has its length."""
-    starts, at = [], 0
-    for group in group_digits(value):
-        starts.append(at)
-        at += len(group)
+    """Replaces the group that is most like the part, or any digits as many if no group has its length. More than one
+    group that is not like any is the whole number, of which too many digits were heard."""
+    groups = group_digits(value)
+    is_long = len(part) > max(map(len, groups))
+    if part in value:
+        # A group that was right says nothing about what was wrong.
+        return part if is_long else None
+    starts = [sum(map(len, groups[:at])) for at in range(len(groups))]
     fits = [start for start in starts if start + len(part) <= len(value)]
     others = [start for start in range(len(value) - len(part) + 1) if start not in fits]
 
     def differences(start: int) -> int:
         return sum(old != new for old, new in zip(value[start : start + len(part)], part, strict=True))
 
-    # A correction changes something, so where nothing would change is not the place.
-    places = [start for start in [*fits, *others] if differences(start)]
-    if not places:
-        return None
-    start = min(places, key=differences)
+    start = min([*fits, *others], key=differences)
+    if is_long and differences(start) > MAX_DIFFERENCES:
+        return part
     return value[:start] + part + value[start + len(part) :]

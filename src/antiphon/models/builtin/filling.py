@@ -106,7 +106,7 @@ class Filler:
                 # "Am I free on Friday" names the day from which and until which.
                 is_shared = name in self._required and argument.reader in TIMES
                 found = next(iter(find(argument.reader, text, self._names)), None) if is_shared else None
-            value = None if found is None else self._value(name, found.text)
+            value = None if found is None else self.shape(name, found.text)
             if found is not None and value is not None:
                 args[name] = value
                 taken.append(found)
@@ -192,7 +192,7 @@ class Filler:
         if not reads(reader, said, self._names):
             return None
         found = [] if reader in FREE or reader is Reader.EXPRESSION else find(reader, said, self._names)
-        return self._value(name, found[0].text if found else said)
+        return self.shape(name, found[0].text if found else said)
 
     def check(self, args: Mapping[str, Any]) -> Filled:
         """Tells what is missing, and whether the tool would take the arguments."""
@@ -268,7 +268,7 @@ class Filler:
             and word not in self._request_words
         ]
 
-    def _value(self, name: str, said: str) -> Any:
+    def shape(self, name: str, said: str) -> Any:
         """Returns the words as the schema wants them."""
         said = said.strip(' ,.;!?"“”')
         match self._properties.get(name, {}).get("type"):

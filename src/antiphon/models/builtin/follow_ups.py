@@ -8,7 +8,8 @@ from typing import Any, Final
 from antiphon.models.builtin import references, replies, small_talk
 from antiphon.models.builtin.context import TIMES, Context, DoneCall
 from antiphon.models.builtin.fragments import Fragment, change_device, is_place, kind_of, read
-from antiphon.models.builtin.understanding import Ask, PlannedCall, Run, Say, Understood, words_of
+from antiphon.models.builtin.understanding import words_of
+from antiphon.models.builtin.understood import Ask, PlannedCall, Run, Say, Understood
 from antiphon.models.builtin.undoing import undo
 from antiphon.sentences.templates import Argument
 from antiphon.tools.spec import Mode

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 from antiphon.models.base import (
@@ -14,31 +15,33 @@ from antiphon.models.base import (
     TextDelta,
     TextProfile,
 )
-from antiphon.models.builtin import lookup, references, replies, small_talk, wording
+from antiphon.models.builtin import lookup, references, replies, small_talk, stories, wording
+from antiphon.models.builtin.collecting import (
+    EXACT,
+    GIVEN_UP,
+    SAY_AGAIN,
+    ReadBack,
+    Settled,
+    Wanted,
+    ask_again,
+    is_read_back,
+    resolve,
+)
 from antiphon.models.builtin.context import Context, DoneCall, Exchange, read_exchanges
 from antiphon.models.builtin.follow_ups import FollowUps
 from antiphon.models.builtin.fragments import is_place
 from antiphon.models.builtin.learning import Learner
-from antiphon.models.builtin.recall import Memory, find_recall
-from antiphon.models.builtin.understanding import (
-    Ask,
-    Need,
-    PlannedCall,
-    Remember,
-    Run,
-    Say,
-    Tier,
-    Understanding,
-    Understood,
-    Unknown,
-    words_of,
-)
+from antiphon.models.builtin.recall import Memory, Recall, find_recall
+from antiphon.models.builtin.understanding import Understanding, words_of
+from antiphon.models.builtin.understood import Ask, Need, PlannedCall, Remember, Run, Say, Tier, Understood, Unknown
 from antiphon.models.completeness import Completeness
 from antiphon.models.expectation import Expectation
 from antiphon.telemetry.metrics import UnderstandingStats
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.call import ToolCall
+from antiphon.tools.confirm import preview_of
 from antiphon.tools.errors import ErrorType
+from antiphon.tools.policy import must_confirm
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
@@ -78,6 +81,8 @@ _DOUBTFUL: Final = re.compile(
 )
 MAX_SHARING: Final = 3
 """How many requests may share the words of the first."""
+MAX_ANSWERS: Final = 12
+"""How many answers to its questions, one after the other, the assistant follows."""
 
 PROFILE: Final = TextProfile(name="builtin", needs_network=False, context_tokens=10_000_000)
 """It reads any number of messages."""
@@ -145,7 +150,7 @@ class BuiltinModel:
             # What was said before is understood again if it led to a question.
             said = [message.text for message in prompt.messages if isinstance(message, UserMessage)]
             for text in (self._clean(text) for text in said[-2:]):
-                for part in (text, *wording.rests(text)):
+                for part in (text, *stories.rests(text)):
                     await self._learner.prepare(self._understanding, part, prompt.mode)
 
     def completeness(self, text: str, mode: Mode) -> Completeness:
@@ -174,6 +179,16 @@ class BuiltinModel:
                 found = self._refer(text, context, mode, self._find(text, mode))
                 if isinstance(found, Run) and context.request is not None:
                     return found, context.request.calls
+        return None
+
+    def find_answer(self, messages: Sequence[Message], mode: Mode) -> Run | Need | None:
+        """Returns what the user's last message makes of a value that the assistant has asked for; None if it is not an
+        answer to that."""
+        match messages[-1:], self._asked_before(messages, mode):
+            case [UserMessage(text=said)], Need() as need:
+                text = wording.clean(said)
+                if not self._is_other(need, text, self._find(text, mode), mode):
+                    return self._collect(need, said, mode)
         return None
 
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
@@ -253,12 +268,12 @@ class BuiltinModel:
         said = messages[-1].text if messages and isinstance(messages[-1], UserMessage) else ""
         text = self._clean(said)
         answer = verdict(text)
-        asked = None if answer is None else self._question_before(messages, mode)
-        if asked is not None:
+        asked = self._asked_before(messages, mode)
+        if isinstance(asked, Ask) and answer is not None:
             return Run((asked.call,)) if answer else Say(replies.LEFT_ALONE)
         context = self._context(messages[:-1])
         plain = self._find(text, mode)
-        if plain is None and (completed := self._complete(text, answer, messages, mode)) is not None:
+        if isinstance(asked, Need) and (completed := self._complete(asked, said, plain, mode)) is not None:
             return completed
         # "cancel that" can be a tool's sentence too.
         found = (
@@ -284,7 +299,7 @@ class BuiltinModel:
                 return understood
         understood = self._understanding.understand(text, mode)
         if isinstance(understood, Unknown):
-            rests = (self._understanding.understand(rest, mode) for rest in wording.rests(text))
+            rests = (self._understanding.understand(rest, mode) for rest in stories.rests(text))
             understood = next((each for each in rests if isinstance(each, Run)), understood)
         is_doubtful = isinstance(understood, Run) and any(map(self._is_doubtful, understood.calls))
         return Say(replies.UNSURE) if is_doubtful else understood
@@ -334,7 +349,7 @@ class BuiltinModel:
 
     def _leave_out_reason(self, text: str, mode: Mode, whole: Run) -> Run:
         """Returns the request without "because I'm baking bread", unless that may belong to a message."""
-        shorter = wording.without_reason(text)
+        shorter = stories.without_reason(text)
         if shorter is None or not any(call.args for call in whole.calls):
             return whole
         found = self._understanding.find_request(shorter, mode)
@@ -371,41 +386,81 @@ class BuiltinModel:
         tool = self._toolbox.tools.get(message.name)
         return replies.result(message, say, is_write=tool is not None and tool.spec.writes)
 
-    def _complete(
-        self, text: str, answer: bool | None, messages: Sequence[Message], mode: Mode
-    ) -> Run | Need | Say | None:
-        """Returns the call that lacked an argument, with the answer to the question for it; None if nothing was asked,
-        or this is no answer."""
-        need = self._need_before(messages, mode)
-        if need is None:
+    def _complete(self, need: Need, said: str, plain: Run | None, mode: Mode) -> Understood | None:
+        """Returns what the answer to a question makes of the call that lacks an argument; None if it is no answer."""
+        text = wording.clean(said)
+        # Digits are read as they were said: cleaning would take "to to" for a stutter.
+        collected = self._collect(need, said, mode)
+        if collected is not None and not self._is_other(need, text, plain, mode):
+            return collected
+        if verdict(text) is False:
+            return Say(replies.LEFT_ALONE)
+        if plain is not None:
             return None
-        return Say(replies.LEFT_ALONE) if answer is False else self._understanding.complete(need, text)
+        if need.asked is None:
+            return self._understanding.complete(need, text)
+        if find_recall(words_of(text)) in (Recall.REPETITION, Recall.LAST_ANSWER):
+            return need
+        other = self._chat(text, mode) or self._understanding.find_certain(text, mode)
+        if other is not None:
+            return other
+        again = ask_again(need.asked, said)
+        return Say(GIVEN_UP[need.asked.kind]) if again is None else replace(need, question=again.question, asked=again)
 
-    def _need_before(self, messages: Sequence[Message], mode: Mode) -> Need | None:
-        """Repeats what the assistant, or a tool, has just asked for, from the words that led to it."""
+    def _collect(self, need: Need, said: str, mode: Mode) -> Run | Need | None:
+        """Returns the call with the value that was asked for, or the question that reads it back; None if the answer is
+        no such value, or none that the tool takes."""
+        if need.asked is None:
+            return None
+        step = resolve(need.asked, said, is_spoken=mode is Mode.VOICE)
+        match step:
+            case Settled(value=value):
+                return self._understanding.settle(need, value)
+            case ReadBack(value=value):
+                settled = self._understanding.settle(need, value)
+                if settled is None or (isinstance(settled, Run) and self._is_confirmed(settled.calls[0], step)):
+                    return settled
+        return None if step is None else replace(need, question=step.question, asked=step)
+
+    def _is_other(self, need: Need, text: str, plain: Run | None, mode: Mode) -> bool:
+        """Whether the text is something else than the value, although it could be read as one: any words are a name."""
+        if need.asked is None or need.asked.kind in EXACT:
+            return False
+        return plain is not None or (isinstance(need.asked, Wanted) and self._chat(text, mode) is not None)
+
+    def _is_confirmed(self, call: PlannedCall, value: ReadBack) -> bool:
+        """Whether the tool asks for approval and says the value then, so that reading it back would ask twice."""
+        tool = self._toolbox.tools[call.tool_id]
+        args, _ = tool.arguments.complete(dict(call.args))
+        return must_confirm(tool, args, untrusted=False) and value.is_in(preview_of(tool, args))
+
+    def _asked_before(self, messages: Sequence[Message], mode: Mode) -> Ask | Need | None:
+        """Repeats the question that the assistant, or a tool, has just asked, from the words that led to it.
+
+        The question's text is only compared: another model may have written it. It may have been interrupted.
+        """
         match messages[-2:-1]:
-            case [AssistantMessage(text=question, calls=())] if question.endswith("?"):
-                said = max((n for n, m in enumerate(messages[:-2]) if isinstance(m, UserMessage)), default=None)
-                if said is None:
+            case [AssistantMessage(text=text, calls=())] if self._may_ask(text):
+                said = [n for n, message in enumerate(messages[:-2]) if isinstance(message, UserMessage)]
+                if not said:
                     return None
-                match self._understand(messages[: said + 1], mode):
-                    case Need() as need if question.endswith(need.question):
-                        return need
-                    case Run(calls=(call,)) if any(map(_was_refused, messages[said + 1 : -2])):
+                # What is read back was spoken, whatever the mode is now.
+                asked_in = Mode.VOICE if is_read_back(text) else mode
+                match self._understand(messages[said[-MAX_ANSWERS:][0] : said[-1] + 1], asked_in):
+                    case Ask() | Need() as asked if text.endswith(asked.question) or asked.question.startswith(text):
+                        return asked
+                    case Run(calls=(call,)) if any(map(_was_refused, messages[said[-1] + 1 : -2])):
                         return self._understanding.find_missing(call)
         return None
 
-    def _question_before(self, messages: Sequence[Message], mode: Mode) -> Ask | None:
-        """Repeats the guess that the assistant has just asked about, from the words that led to it.
-
-        The question's text is only compared: another model may have written it, or it may have been interrupted.
-        """
-        match messages[-3:-1]:
-            case [UserMessage(), AssistantMessage(text=question, calls=())]:
-                understood = self._understand(messages[:-2], mode)
-                if isinstance(understood, Ask) and understood.question == question:
-                    return understood
-        return None
+    def _may_ask(self, text: str) -> bool:
+        """Whether the assistant's text may be a question, as far as it was heard."""
+        asks = (each.ask for of_tool in self._understanding.arguments.values() for each in of_tool.values() if each.ask)
+        return bool(text) and (
+            text.endswith("?")
+            or is_read_back(text)
+            or any(question.startswith(text) or text.endswith(question) for question in (*SAY_AGAIN.values(), *asks))
+        )
 
 
 def _acknowledge(text: str, answer: bool, messages: Sequence[Message], context: Context) -> str:

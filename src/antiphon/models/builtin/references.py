@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from antiphon.models.builtin.context import Context
-from antiphon.models.builtin.understanding import Run
+from antiphon.models.builtin.understood import Run
 from antiphon.words.lists import NOTES
 
 FindRequest = Callable[[str], Run | None]

@@ -120,8 +120,10 @@ class Speller:
 
 
 def _is_likely(word: str, target: str) -> bool:
-    """Whether a slip of the finger or of the ear makes the one of the other: the sound or the first letter stays, and in
-    a short word no letter is another one, since "bakw" may be "bake" or "bark"."""
+    """Whether a slip of the finger or of the ear makes the one of the other.
+
+    The sound or the first letter stays, and in a short word no letter is another one: "bakw" may be "bake" or "bark".
+    """
     if sound_of(word) == sound_of(target):
         return True
     is_other_letter = len(word) == len(target) and sorted(word) != sorted(target)

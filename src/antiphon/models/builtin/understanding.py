@@ -9,8 +9,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,13 +16,16 @@ from hassil import RangeSlotList
 from rapidfuzz import fuzz
 
 from antiphon.models.builtin import lookup, replies, small_talk
+from antiphon.models.builtin.collecting import Wanted, can_collect
 from antiphon.models.builtin.filling import TIMES, VAGUE, Filler
 from antiphon.models.builtin.fuzzy import CLEARLY_CLOSER, MIN_SCORE_TO_ASK, NEGATIONS, FuzzyMatcher
 from antiphon.models.builtin.lookup import find_question
 from antiphon.models.builtin.meaning import Example, Meaning, Ranking, normalize, with_unrelated
-from antiphon.models.builtin.recall import Recall, find_recall
+from antiphon.models.builtin.recall import find_recall
+from antiphon.models.builtin.sentence_forms import is_cut_off, is_declined, is_question, read_form
 from antiphon.models.builtin.suggestions import Suggestions
 from antiphon.models.builtin.typos import Speller
+from antiphon.models.builtin.understood import Ask, Need, PlannedCall, Remember, Run, Say, Tier, Understood, Unknown
 from antiphon.models.completeness import (
     MANY_WORDS,
     Completeness,
@@ -113,11 +114,6 @@ _BETWEEN_CLAUSES: Final = re.compile(
     r"[\s,.;!?]+(?:and then|and also|and|then|also|plus)[\s,]+|[,.;!?]+\s+", re.IGNORECASE
 )
 
-_QUESTION: Final = re.compile(
-    r"(?:what|who|whom|whose|when|where|which|why|how|is|are|was|were|does|did|has|have|should|do (?:i|you|we|they))\b",
-    re.IGNORECASE,
-)
-
 
 EXPECTED: Final = {
     Reader.DIGITS: Expectation.DIGITS,
@@ -126,115 +122,11 @@ EXPECTED: Final = {
     Reader.PERSON: Expectation.NAME,
     Reader.ITEMS: Expectation.LIST,
 }
-_COMMAND: Final = re.compile(
-    r"(?:add|put|set|create|make|schedule|book|arrange|plan|note|mark|remind me(?! (?:again )?(?:what|which|how|who))|remember|notify|wake|clear|cancel|"
-    r"delete|remove|erase|drop|scrap|wipe|turn|switch|shut|lock|unlock|dim|brighten|lower|raise|open|close)\b",
-    re.IGNORECASE,
-)
-"""How a request begins that wants something to be changed."""
-_REMARK: Final = re.compile(
-    r"(?:i|we|he|she|they|it|that|this|there|my|the|our|his|her|their|somebody|someone|everybody)\b", re.IGNORECASE
-)
-"""How a sentence begins that tells something more often than it asks for something."""
-_ASKS: Final = re.compile(r"\b(?:what|when|where|which|how|tell|need|want|would like|could use)\b|\?", re.IGNORECASE)
-"""What shows that it asks for something all the same."""
-_SUPPOSITION: Final = re.compile(
-    r"(?:if|maybe|perhaps|suppose|imagine|we should|we could|"
-    r"i (?:should|could|might|was|wish|wanted|used|think|thought))\b",
-    re.IGNORECASE,
-)
-"""How a sentence begins that only thinks about something."""
-_INTENTION: Final = re.compile(
-    r"\b(?:i|we|he|she|they|you)(?:['’]ll| will|(?:['’]m|['’]re|['’]s| am| are| is) (?:going to|gonna))\s+"
-    r"(?!need|want|have|like|forget|be\b|take the|do the)\w",
-    re.IGNORECASE,
-)
-"""What somebody is going to do themselves: "tomorrow I'll remind him"."""
-_DECLINED: Final = re.compile(
-    r"\W*(?:please\s+)?(?:you (?:don['’]?t|do not) (?:need|have) to|no need to|(?:please )?(?:don['’]?t|do not) bother|"
-    r"i (?:don['’]?t|do not) (?:want|need) (?:you to|to know|to hear)|"
-    r"(?:don['’]?t|do not) (?:tell|show|read|set|add|start|put|turn|switch|open|close|lock|unlock|play|search|book|"
-    r"schedule|create|make|write|send|wake)\b)",
-    re.IGNORECASE,
-)
-"""How a sentence begins that asks for something not to be done."""
 
 
 _BEFORE_SUM: Final = re.compile(
     r"\A(?:what(?:['’]s| is| does| do you get)|how much (?:is|does)|calculate|compute|work out|do)\s+", re.IGNORECASE
 )
-
-
-_CAN_END: Final = re.compile(r"\b(?:on|off|up|down|out|over|that|it|this|them|there)\W*\Z", re.IGNORECASE)
-"""Words that often stand at the end of a sentence, although others may follow."""
-
-
-class Tier(StrEnum):
-    """How a text was understood, for the metrics."""
-
-    GRAMMAR = "grammar"
-    MEANING = "meaning"
-    KNOWLEDGE = "knowledge"
-    CONVERSATION = "conversation"
-    """It is about the conversation itself, or small talk."""
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedCall:
-    """One call that the words ask for, and how to phrase its result if the sentence defines that."""
-
-    tool_id: str
-    args: Mapping[str, Any]
-    say: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    calls: tuple[PlannedCall, ...]
-    query: str | None = None
-    """What to look for in the knowledge base first, if the calls are a guess at the words of a question."""
-    tier: Tier = Tier.GRAMMAR
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A guess at a call with side effects: it runs only after a yes."""
-
-    question: str
-    call: PlannedCall
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """A call that lacks an argument. The answer to the question completes it."""
-
-    call: PlannedCall
-    argument: str
-    question: str
-
-
-@dataclass(frozen=True, slots=True)
-class Say:
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown(Say):
-    """A request that no tool is for. The text says so, and suggests others."""
-
-    query: str | None
-    """What to look for in the knowledge base, if the request is a question."""
-
-
-@dataclass(frozen=True, slots=True)
-class Remember:
-    """A question about the conversation itself."""
-
-    recall: Recall
-
-
-Understood = Run | Ask | Need | Say | Remember
 
 
 class Understanding:
@@ -340,7 +232,9 @@ class Understanding:
         if whole is None or whole.free_chars:
             matches = self._find_several(text, allowed, whole) or matches
         calls = tuple(call for match in matches if (call := self._plan_match(match)) is not None)
-        return Run(calls) if calls and len(calls) == len(matches) else None
+        # Of several requests, none is asked about: the answer could be to any of them.
+        is_whole = len(calls) == len(matches) and (len(calls) == 1 or not any(map(self._is_refused, calls)))
+        return Run(calls) if calls and is_whole else None
 
     def _plan_match(self, match: Match) -> PlannedCall | None:
         args = self._fillers[match.template.tool_id].repair(match.args)
@@ -364,8 +258,16 @@ class Understanding:
 
     def complete(self, need: Need, answer: str) -> Run | Need | None:
         """Returns the call with the answer to what was asked for; None if that cannot be the answer."""
-        filler = self._fillers[need.call.tool_id]
-        value = filler.answer(need.argument, answer)
+        return self._fill(need, self._fillers[need.call.tool_id].answer(need.argument, answer))
+
+    def settle(self, need: Need, value: str) -> Run | Need | None:
+        """Returns the call with a value that was collected; None if the tool does not take such a value."""
+        tool, shaped = self._tools[need.call.tool_id], self._fillers[need.call.tool_id].shape(need.argument, value)
+        problems = tool.arguments.problems({need.argument: shaped})
+        is_taken = not any(each["path"].startswith(f"/{need.argument}") for each in problems)
+        return self._fill(need, shaped) if is_taken else None
+
+    def _fill(self, need: Need, value: Any) -> Run | Need | None:
         if value is None:
             return None
         return self._plan(need.call.tool_id, {**need.call.args, need.argument: value}, need.call.say)
@@ -376,18 +278,23 @@ class Understanding:
         return EXPECTED.get(reader, Expectation.NOTHING)
 
     def ask_first(self, request: Run, text: str) -> Run | Need | None:
-        """Returns what has to be asked for instead of a call that the tool would refuse, or that says "something"; or the
-        call with what the rest of the text says: "the rice takes ten minutes, start a timer"."""
+        """Returns what has to be asked for instead of a call that the tool would refuse, or that says "something".
+
+        If the rest of the text says it, the call with that: "the rice takes ten minutes, start a timer".
+        """
         match request.calls:
             case [call] if call.tool_id in self._fillers:
-                complete, _ = self._tools[call.tool_id].arguments.complete(dict(call.args))
-                is_refused = not self._tools[call.tool_id].arguments.accepts(complete)
-                is_vague = is_refused or any(map(_is_vague, call.args.values()))
+                is_vague = self._is_refused(call) or any(map(_is_vague, call.args.values()))
                 need = self.find_missing(call) if is_vague or "" in call.args.values() else None
                 found = None if need is None else self._find_elsewhere(need, text)
                 # Some tools ask by themselves for what is empty.
                 return found or (need if is_vague else None)
         return None
+
+    def _is_refused(self, call: PlannedCall) -> bool:
+        """Whether the gate would refuse the call for its arguments."""
+        arguments = self._tools[call.tool_id].arguments
+        return not arguments.accepts(arguments.complete(dict(call.args))[0])
 
     def _find_elsewhere(self, need: Need, text: str) -> Run | None:
         """Returns the call with the one time or number that the text has, if such a thing is missing."""
@@ -409,7 +316,9 @@ class Understanding:
         filled = filler.check(args)
         call = PlannedCall(tool_id, filled.args, say)
         if filled.missing is not None:
-            return Need(call, filled.missing, filler.question(filled.missing))
+            kind = EXPECTED.get(filler.arguments[filled.missing].reader)
+            asked = Wanted(kind) if kind is not None and can_collect(kind) else None
+            return Need(call, filled.missing, filler.question(filled.missing), asked)
         return Run((call,), tier=Tier.MEANING) if filled.can_run else None
 
     def favourites(self, tools: Sequence[str], mode: Mode) -> list[str]:
@@ -428,7 +337,7 @@ class Understanding:
         elsewhere = self._match(text, frozenset(self._tools) - self._allowed[mode])
         if elsewhere is not None:
             return Say(replies.only_in(self._tools[elsewhere.template.tool_id].spec.allowed_modes))
-        if _DECLINED.match(text):
+        if is_declined(text):
             return Say(replies.LEFT_ALONE)
         return self._guess(text, mode)
 
@@ -484,21 +393,16 @@ class Understanding:
 
     def _guess_meaning(self, text: str, phrases: Sequence[Phrase], ranking: Ranking, mode: Mode) -> Understood | None:
         phrase = phrases[-1]
-        is_question = _QUESTION.match(phrase.text) is not None
-        is_command = _COMMAND.match(phrase.text) is not None
-        is_remark = _REMARK.match(phrase.text) is not None and _ASKS.search(text) is None
-        # "How do I lock the door" does not ask to lock it, nor does "add a meeting" ask which meetings there are.
-        is_told = _SUPPOSITION.match(phrase.text) or _INTENTION.search(text)
-        writes = False if is_question or is_told else True if is_command else None
-        tools = frozenset(id for id, tool in self._tools.items() if writes in (None, tool.spec.writes))
+        form = read_form(text, phrase.text)
+        tools = frozenset(id for id, tool in self._tools.items() if form.writes in (None, tool.spec.writes))
         best = ranking.best(tools)
-        if best is None or (is_unfinished(text) and _CAN_END.search(text) is None):
+        if best is None or is_cut_off(text):
             return None
         lead = self._lead(ranking, best, tools)
         if best == lookup.WORLD:
             lead += WORLD_ADVANTAGE if lookup.asks_about_world(text) else -WORLD_ADVANTAGE
         tool = self._tools[best]
-        if lead < CLEAR or (lead < CERTAIN and is_remark and not tool.spec.writes):
+        if lead < CLEAR or (lead < CERTAIN and form.is_remark and not tool.spec.writes):
             return None
         if best not in self._allowed[mode]:
             return Say(replies.only_in(tool.spec.allowed_modes)) if lead >= CLEARER else None
@@ -514,7 +418,7 @@ class Understanding:
         )
         match planned:
             case Need():
-                return planned if is_clear or (is_command and len(words) <= SHORT) else None
+                return planned if is_clear or (form.is_command and len(words) <= SHORT) else None
             case Run() if not tool.spec.writes:
                 return Run(planned.calls, None if best == lookup.TOOL else find_question(text), Tier.MEANING)
             case Run() if is_clear:
@@ -552,8 +456,8 @@ class Understanding:
             max_words=replies.SUGGESTED_WORDS[mode],
         )
         suggested = list(near.values()) or replies.some(self.examples[mode], count, text)
-        is_question = text.rstrip().endswith("?") or _QUESTION.match(phrases[-1].text) is not None
-        return Unknown(replies.unknown(suggested, mode, is_question=is_question), find_question(text))
+        asks = text.rstrip().endswith("?") or is_question(phrases[-1].text)
+        return Unknown(replies.unknown(suggested, mode, is_question=asks), find_question(text))
 
     def _guess_sum(self, phrase: Phrase, mode: Mode) -> Run | None:
         """Returns the calculation that the whole text is, in whatever words: "one point five times six"."""
@@ -584,7 +488,7 @@ class Understanding:
                 # "How many days of vacation do I have" is close to "how many days to {date}", and may be a question.
                 return Run((call,), find_question(text) if guess.free_chars else None)
             # "How do I lock the door" does not ask to lock it.
-            if closest[0].score >= MIN_SCORE_TO_ASK and _QUESTION.match(phrases[-1].text) is None:
+            if closest[0].score >= MIN_SCORE_TO_ASK and not is_question(phrases[-1].text):
                 return Ask(replies.did_you_mean(closest[0].text), call)
         return None
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from antiphon.models.builtin.context import DoneCall
-from antiphon.models.builtin.understanding import PlannedCall
+from antiphon.models.builtin.understood import PlannedCall
 
 CANCELLED: Final = "I've cancelled the one before."
 _SETS: Final = frozenset({"set_timer", "set_alarm", "set_reminder"})

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from antiphon.models.builtin.fuzzy import SMALL_WORDS
+from antiphon.models.builtin.stories import restated, split_story, with_antecedent, without_reason
 from antiphon.words.dates import parse_date, parse_when
 from antiphon.words.numbers import parse_number
-from antiphon.words.readers import Reader, find
 from antiphon.words.schedules import parse_duration
 from antiphon.words.zones import find_place
 
@@ -21,7 +21,6 @@ MAX_CHARS: Final = 300
 MAX_FORMS: Final = 10
 """Looking each of them up takes up to a few milliseconds."""
 MAX_SLIP_WORDS: Final = 5
-MAX_RESTS: Final = 2
 _ANY_MOMENT: Final = datetime(2026, 3, 4, 10, tzinfo=UTC)
 
 _QUOTED: Final = re.compile(r'("[^"]*"|“[^”]*”)')
@@ -116,7 +115,8 @@ _REWORDED: Final = (
     (re.compile(r"\bwhat(?:['’]s| is) on my reminders? list\b", re.IGNORECASE), "what reminders do I have"),
     (
         re.compile(
-            r"\A(?:i|we) (?:don['’]?t|do not|no longer) need (?P<one>(?:the|my|that) (?:\S+ ){0,4}(?:timer|alarm|reminder)"
+            r"\A(?:i|we) (?:don['’]?t|do not|no longer) need (?P<one>(?:the|my|that) (?:\S+ ){0,4}(?:timer|"
+            r"alarm|reminder)"
             r"(?: (?:for|at|to|about) \S.*?)?)(?: anymore| any more| any longer)?[\s.!]*\Z",
             re.IGNORECASE,
         ),
@@ -156,11 +156,11 @@ def forms(text: str) -> list[str]:
         for form in (
             *_without_slips(text),
             *_reworded(text),
-            *_restated(text),
+            *restated(text),
             text,
             *_unwrapped(text),
             *_heard_right(text),
-            *_with_antecedent(text),
+            *with_antecedent(text),
             *_without_story(text),
             *filter(None, [without_reason(text)]),
         )
@@ -314,6 +314,11 @@ def _unwrapped(text: str) -> Iterator[str]:
         yield mended[starts[-1] :]
 
 
+def _without_story(text: str) -> Iterator[str]:
+    for _, rest in split_story(text):
+        yield from (rest, bare(rest))
+
+
 def bare(text: str) -> str:
     """Returns the text without any courtesies."""
     return next(iter(_unwrapped(text)), text).strip(" ,") or text
@@ -365,215 +370,3 @@ def _heard_right(text: str) -> Iterator[str]:
     if changed != text:
         yield changed
         yield from _unwrapped(changed)
-
-
-# A story before the request.
-
-_STORY: Final = re.compile(
-    r"(?:(?:okay|ok|so|well|oh|hey|hi|hello|um)[\s,]+)*(?:i(?:['’](?:m|ve|ll|d))?|we(?:['’](?:re|ve|ll|d))?|my|"
-    r"our|it(?:['’]s)?|there(?:['’]s| is| are)|the|"
-    r"she|he|they|dinner|lunch|breakfast|guests|someone|today|tomorrow|tonight)\b",
-    re.IGNORECASE,
-)
-_NO_STORY: Final = re.compile(
-    r"\b(?:not|don['’]?t|never|no|if|unless|said|says|say|told|tells|asked|asks|wrote|heard|should|wish|might|"
-    r"whether|would|used to)\b",
-    re.I,
-)
-_TURN: Final = re.compile(
-    r"[,.;!?]+\s+(?:(?:and|so|then|but)\s+)*|\s+(?:and\s+)?so\s+|\s+and\s+(?=(?:i (?:need|want)|can|could|would|"
-    r"please)\b)|"
-    r"\s+(?=(?:can|could|would|will) you\b)|\s+(?=please\b)",
-    re.IGNORECASE,
-)
-
-
-_BARE_TURN: Final = re.compile(
-    r"\s+(?=(?:set|start|add|put|turn|switch|shut|remind|tell|give|show|wake|what|what['’]s|how|which|cancel|delete|"
-    r"remove|convert|read|open|close|lock|dim|make it|cheer|flip|roll|pick|search|find|let me know|is it|will it|"
-    r"do i|am i)\b)",
-    re.IGNORECASE,
-)
-"""Where a request begins that a recogniser has not separated from the story."""
-_WHOLE_STORY: Final = re.compile(
-    r"(?:(?:okay|ok|so|well|oh|hey)\s+)*(?:(?:i|we)(?:['’](?:m|re|ve)| am| are| have| was| just| need| want| live| weigh|"
-    r" quit| started| had an?| had no| got an?| feel| can['’]?t)|it(?:['’]s| is| was)|there(?:['’]s| is| are)|"
-    r"(?:my|our|the) (?:\w+ ){1,3}(?:is|are|was|costs?)|dinner (?:is|was))\b",
-    re.IGNORECASE,
-)
-_OPEN_END: Final = frozenset(
-    [
-        "to",
-        "and",
-        "or",
-        "but",
-        "the",
-        "a",
-        "an",
-        "my",
-        "our",
-        "your",
-        "his",
-        "her",
-        "their",
-        "of",
-        "with",
-        "for",
-        "i",
-        "we",
-        "you",
-        "he",
-        "she",
-        "they",
-        "who",
-        "which",
-        "that",
-        "what",
-        "how",
-        "when",
-        "can",
-        "could",
-        "will",
-        "would",
-        "should",
-        "must",
-        "may",
-        "might",
-        "do",
-        "does",
-        "did",
-        "not",
-        "always",
-        "usually",
-        "often",
-        "never",
-        "ever",
-        "sometimes",
-        "only",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "am",
-        "know",
-        "knows",
-        "wonder",
-        "see",
-        "say",
-        "guess",
-        "think",
-        "sure",
-        "idea",
-        "tell",
-    ]
-)
-"""A story does not end with one of these: "I want to | set a timer"."""
-
-
-def _without_story(text: str) -> Iterator[str]:
-    """Yields what follows a story: "I'm baking bread, so set a timer for forty minutes"."""
-    for _, rest in _split_story(text):
-        yield from dict.fromkeys((rest, bare(rest)))
-
-
-def rests(text: str) -> list[str]:
-    """Returns what may be the request after a story, the longest first."""
-    return list(dict.fromkeys(rest for _, rest in _split_story(text)))[:MAX_RESTS]
-
-
-def _split_story(text: str) -> Iterator[tuple[str, str]]:
-    """Yields the story and the request, wherever the one may end and the other begin."""
-    for turn in _TURN.finditer(text):
-        story = text[: turn.start()]
-        if turn.start() and _STORY.match(story) and _NO_STORY.search(story) is None:
-            yield story, text[turn.end() :]
-    for turn in _BARE_TURN.finditer(text):
-        story = text[: turn.start()].rstrip(" ,.;")
-        words = story.lower().split()
-        if (
-            len(words) >= 3
-            and words[-1] not in _OPEN_END
-            and _WHOLE_STORY.match(story)
-            and _NO_STORY.search(story) is None
-        ):
-            yield story, text[turn.end() :]
-
-
-# What the request refers to may be in the same sentence: "my sister is in Sydney, what time is it there".
-
-_THERE: Final = re.compile(r"\s+(?:over )?there(?=[\s.!?]*\Z|\s+(?:now|right now|today|tomorrow|tonight)\b)", re.I)
-_THAT_IN: Final = re.compile(
-    r"(?:what(?:['’]s| is)|how (?:much|many) is) (?:that|it) in (?P<unit>\w[\w ]*?)[\s.!?]*\Z|"
-    r"how many (?P<units>\w+) (?:is|are) (?:that|it)[\s.!?]*\Z",
-    re.IGNORECASE,
-)
-_DAY_OF_THAT: Final = re.compile(r"(?:what|which) (?:day|weekday)(?: of the week)? (?:was|is|will) (?:that|it)\b", re.I)
-_DAYS_SINCE: Final = re.compile(r"how (?P<much>many \w+|long)(?: ago)? (?:is|was|has it been)(?: (?:that|it))?\b", re.I)
-_BEHIND: Final = re.compile(r"\b(?:was|were|quit|since|started|stopped|ago|last|had|bought|moved|met)\b", re.I)
-_OUT_OF: Final = re.compile(
-    r"(?:(?:i|we)(?:['’]re| are|['’]m| am)? (?:almost |nearly |all )?(?:out of|running (?:low|out)(?: of| on)?)|(?:i|we)"
-    r"(?:['’]ve)? (?:also |still |really )?(?:need|have|want|ought|got|must)(?: to(?: (?:buy|get|pick up|order))?)?|there(?:['’]s| is) no(?: more)?)\s+"
-    r"(?P<items>\S.*?)(?: left| anymore| any more)?[\s,.;]+(?:so |and |please |can you |could you |just )*"
-    r"(?P<verb>add|put|stick|write|throw) (?:it|them|that|those|both)(?: down)? (?P<where>(?:on|to|onto|in) .+)\Z",
-    re.IGNORECASE,
-)
-_NO_LONGER: Final = re.compile(
-    r"(?:(?:i|we)(?:['’]ve| have)? (?:already |just )?(?:got|bought|have|packed|picked up) (?:the |some )?(?P<got>\S.*?)|"
-    r"(?:i|we) (?:don['’]?t|do not|no longer) need (?:the |any )?(?P<needless>\S.*?)(?: anymore| any more| any longer)?)"
-    r"(?: already)?[\s,.;]+(?:so |and |please |(?:so )?you can |can you |could you )*"
-    r"(?:take|cross|check|tick|strike|remove|delete) (?:it|them|that|those)(?: (?:off|out|from)?(?P<where> .+)?)?[\s.!]*\Z",
-    re.IGNORECASE,
-)
-_APPOINTMENT: Final = re.compile(
-    r"(?:i|we)(?:['’]ve| have)(?: got)? (?P<event>(?:an?|my|the|our) \S.*?)[\s,.;]+(?:so |and |please |can you |could you )*"
-    r"(?:put|add|enter|note|write|save) (?:it|that)(?: down)? (?:in|on|to|into) (?:my|the|our) (?:calendar|diary|agenda)"
-    r"(?: please)?[\s.!?]*\Z",
-    re.IGNORECASE,
-)
-
-
-def _restated(text: str) -> Iterator[str]:
-    """Yields the request of a sentence that names first what is to be added, removed or noted."""
-    if match := _OUT_OF.match(text):
-        # What somebody has run out of is bought.
-        where = re.sub(r"\b(?:the|my|our) list(?=\W*\Z)", "my shopping list", match["where"])
-        yield f"{match['verb']} {match['items']} {where}"
-    if match := _NO_LONGER.match(text):
-        where = (match["where"] or "").strip()
-        yield f"remove {match['got'] or match['needless']} from {where if where.endswith('list') else 'my shopping list'}"
-    if match := _APPOINTMENT.match(text):
-        yield f"schedule {match['event']}"
-
-
-def _with_antecedent(text: str) -> Iterator[str]:
-    for story, rest in _split_story(text):
-        yield from _put_in(story, rest)
-
-
-def _put_in(story: str, rest: str) -> Iterator[str]:
-    """Yields the request with what the story names in the place of "there" or "that"."""
-    if _THERE.search(rest) and (places := find(Reader.PLACE, story)):
-        yield _THERE.sub(f" in {places[0].text}", rest)
-    elif (match := _THAT_IN.search(rest)) and (amounts := find(Reader.QUANTITY, story)):
-        yield f"convert {amounts[0].text} to {match['unit'] or match['units']}"
-    elif dates := find(Reader.DATE, story):
-        if _DAY_OF_THAT.search(rest):
-            yield f"what day of the week was {dates[0].text}"
-        elif match := _DAYS_SINCE.search(rest):
-            yield f"how {match['much']} {'since' if _BEHIND.search(story) else 'until'} {dates[0].text}"
-
-
-_REASON: Final = re.compile(
-    r",?\s+(?:because|since|so that|so i (?:can|do not|don['’]?t|will)|as)\s+(?:i|we|my|the|it|he|she|they)\b.*\Z|"
-    r"[,.;]\s+(?:i(?:['’]m| am| have| need| want|['’]ve)|we(?:['’]re| are)|my|it(?:['’]s| is)|the \w+ (?:is|are)|the \w+['’]s|he|she|they)\b.*\Z|"
-    r"[\s,]+(?:i|we) (?:don['’]?t|do not|no longer|won['’]?t) (?:need|want) (?:it|that|them|one)\b.*\Z|"
-    r"\s+(?:i['’]m|i am|we['’]re|we are) (?:going|off|leaving|about|just|making|baking|cooking|heading|done|tired|cold)\b.*\Z",
-    re.IGNORECASE,
-)
-
-
-def without_reason(text: str) -> str | None:
-    """Returns the text without a reason that follows the request: "… because I'm baking bread"."""
-    match = _REASON.search(text)
-    return text[: match.start()] if match and match.start() else None

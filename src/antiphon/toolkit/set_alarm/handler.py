@@ -12,7 +12,6 @@ from antiphon.words.days import WEEKDAYS
 from antiphon.words.schedules import Schedule, ScheduleError, parse_schedule, speak_when
 from antiphon.words.speech import speak_time
 
-
 _DAY_ONLY: Final = re.compile(
     rf"(?:on |this |next |in the )?(?:today|tomorrow|morning|{'|'.join(WEEKDAYS)})(?: morning)?", re.IGNORECASE
 )

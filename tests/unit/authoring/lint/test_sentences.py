@@ -144,6 +144,8 @@ CONTRACT = [
     (entry("what is it", args={"place": "{there}"}), PLACE, ['"args" uses {there}, which is not a slot']),
     (entry("what is it"), NEEDS_PLACE, ["without giving place, which is required"]),
     (entry("what is it [in {place}]"), NEEDS_PLACE, ["without giving place, which is required"]),
+    (entry("what is it") | {"arguments": {"place": {"reader": "place", "ask": "Where?"}}}, NEEDS_PLACE, []),
+    (entry("what is it") | {"arguments": {"place": {"reader": "place"}}}, NEEDS_PLACE, ["or a question for it"]),
     (entry("what is it in {place}"), NEEDS_PLACE, []),
     (entry("what is it", args={"place": "here"}), NEEDS_PLACE, []),
     (entry("what is it [in {where}]", args={"place": "{where}"}), NEEDS_PLACE, ["without giving place"]),

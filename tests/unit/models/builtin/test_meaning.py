@@ -15,7 +15,8 @@ from antiphon.models.base import CallRequested, MessageComplete, Prompt, TextDel
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.builtin.learning import Learner
 from antiphon.models.builtin.meaning import Meaning, cache_file
-from antiphon.models.builtin.understanding import Ask, Need, Run, Tier, Understanding, Unknown
+from antiphon.models.builtin.understanding import Understanding
+from antiphon.models.builtin.understood import Ask, Need, Run, Tier, Unknown
 from antiphon.models.expectation import Expectation
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, Message, UserMessage

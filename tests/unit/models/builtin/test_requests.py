@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from antiphon.models.builtin.understanding import Run, Unknown
+from antiphon.models.builtin.understood import Run, Unknown
 from antiphon.tools.spec import Mode
 from tests.fakes.toolkit import built_in, understanding
 

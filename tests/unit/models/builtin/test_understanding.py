@@ -3,8 +3,9 @@ from typing import Any
 
 import pytest
 
-from antiphon.models.builtin.replies import CONNECT_A_MODEL
-from antiphon.models.builtin.understanding import MAX_CHARS, Ask, Run, Say, Understanding, Understood, Unknown
+from antiphon.models.builtin.replies import CONNECT_A_MODEL, LEFT_ALONE
+from antiphon.models.builtin.understanding import MAX_CHARS, Understanding
+from antiphon.models.builtin.understood import Ask, Run, Say, Understood, Unknown
 from antiphon.models.completeness import Completeness
 from antiphon.tools.spec import Mode
 from tests.fakes.talking_tools import make_spec, make_tool, talking_tools
@@ -114,8 +115,6 @@ FAR = [
     "tell me a story",
     "tell me a joke about cats",
     "tell me a joke and open the door",
-    "do not tell me a joke",
-    "don't tell me a joke",
     "never tell me a joke",
     "do not cancel my reminder about milk",
     "cancel my subscription about milk",
@@ -137,6 +136,11 @@ def test_an_unknown_request_is_answered_honestly(text: str) -> None:
     understood = understand(text)
     assert isinstance(understood, Say)
     assert understood.text.startswith("I don't know how to do that. You could say “")
+
+
+@pytest.mark.parametrize("text", ["do not tell me a joke", "don't tell me a joke", "no need to tell me the time"])
+def test_what_is_declined_is_left_alone(text: str) -> None:
+    assert understand(text) == Say(LEFT_ALONE)
 
 
 UNANSWERED = [

@@ -53,6 +53,21 @@ CALLS: list[tuple[str, str, dict[str, object]]] = [
     ("remind me to tell Bob I mean business tomorrow", "set_reminder", {"message": "to tell Bob I mean business"}),
     ("remind me to say sorry to Ann tomorrow", "set_reminder", {"message": "to say sorry to Ann", "time": "tomorrow"}),
     ("set the volume to thirty percent", "change_voice", {"volume": 30}),
+    ("it's dark in here turn the hallway light on", "ha_control", {"entity": "hallway light", "action": "on"}),
+    ("all lights off I'm going to bed", "ha_control", {"entity": "lights", "action": "off"}),
+    ("turn of the desk lamp", "ha_control", {"entity": "desk lamp", "action": "off"}),
+    ("turn on the lights in the kitchen no in the hallway", "ha_control", {"area": "hallway"}),
+    ("remind me two feed the cat at six", "set_reminder", {"message": "to feed the cat", "time": "at six"}),
+    ("what's for times ate", "calculate", {"expression": "four times eight"}),
+    ("my sister is in Sydney, what time is it there", "get_current_time", {"timezone": "Sydney"}),
+    ("I weigh eighty kilos what's that in pounds", "convert_units", {"from_unit": "eighty kilos", "to_unit": "pounds"}),
+    ("I was born on the 12th of June 1975, what day was that", "get_day_of_week", {"date": "on the 12th of June 1975"}),
+    ("I need to buy tomatoes, add them to the shopping list", "list_add", {"item": "tomatoes", "list": "shopping"}),
+    ("we're out of toilet paper, put it on the list", "list_add", {"item": "toilet paper", "list": "shopping"}),
+    ("we don't need eggs anymore, take them off the list", "list_remove", {"item": "eggs"}),
+    ("shopping list: bananas and yoghurt", "list_add", {"item": "bananas and yoghurt", "list": "shopping"}),
+    ("I don't need the seven o'clock alarm anymore", "cancel_reminder", {"reminder": "seven o'clock alarm"}),
+    ("tell me they joke", "tell_joke", {}),
 ]  # fmt: skip
 
 
@@ -69,7 +84,8 @@ def test_the_request_is_found_in_what_was_said(text: str, tool: str, args: dict[
         "she told me set a timer for ten minutes",
         "I don't want you to, set a timer for ten minutes",
         "if it rains, turn on the light",
-        "I need to buy tomatoes, add them to the shopping list",
+        "we just had the electrician turn the lights off",
+        "my wife and I always set a timer for ten minutes",
     ],
 )
 def test_a_request_that_is_only_told_of_or_unclear_is_none(text: str) -> None:
