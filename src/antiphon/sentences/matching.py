@@ -132,8 +132,12 @@ class Matcher:
 
     def match(self, phrase: Phrase, tools: Container[str]) -> Match | None:
         """Returns the reading of the whole phrase that leaves the least to wildcards."""
+        return min(self.matches(phrase, tools), key=lambda match: match.order, default=None)
+
+    def matches(self, phrase: Phrase, tools: Container[str]) -> list[Match]:
+        """Returns every reading of the whole phrase."""
         found = [t for t in self.candidates(phrase.text) if t.tool_id in tools]
-        return min((m for t in found for m in match_template(t, phrase)), key=lambda m: m.order, default=None)
+        return [match for template in found for match in match_template(template, phrase)]
 
     def could_go_on(self, phrase: Phrase, tools: Container[str]) -> bool:
         """Whether a sentence begins like the phrase and has more words of its own to come, or a slot."""

@@ -24,6 +24,19 @@ _SPELLINGS: Final = (
 _PHRASES: Final = (
     (re.compile(r"^(?:on|by) "), ""),
     (re.compile(r"^right now$"), "now"),
+    (re.compile(r" (?:sharp|on the dot|or so|or thereabouts)$"), ""),
+    (
+        re.compile(r"\b(?:first|1st) thing(?: in the morning)? (?:on )?(tomorrow|(?:next )?[a-z]+day)(?: morning)?\b"),
+        r"\1 morning",
+    ),
+    (re.compile(r"\b(tomorrow|[a-z]+day)(?: morning)? (?:first|1st) thing\b"), r"\1 morning"),
+    (re.compile(r"^(?:first|1st) thing(?: in the morning)?$"), "tomorrow morning"),
+    (
+        re.compile(
+            r"\bhalf (\d{1,2})(?=$| (?:in the|at night|am|pm|oclock|tomorrow|today|tonight|on|this|next|every)\b)"
+        ),
+        r"half past \1",
+    ),
     (re.compile(r"\bsaint\b"), "st"),
     (re.compile(r"\bo clock\b"), "oclock"),
     (re.compile(r"\b([ap]) m\b"), r"\1m"),

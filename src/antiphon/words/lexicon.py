@@ -41,8 +41,8 @@ class Lexicon:
             found.update(_checksum(word) for word in words)
         return cls(np.array(sorted(found), np.uint32)) if found else None
 
-    def __contains__(self, word: str) -> bool:
-        checksum = _checksum(word)
+    def __contains__(self, word: object) -> bool:
+        checksum = _checksum(str(word))
         at = int(self._checksums.searchsorted(checksum))
         return at < len(self._checksums) and int(self._checksums[at]) == checksum
 

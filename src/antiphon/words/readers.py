@@ -122,6 +122,9 @@ _TIME_WORDS: Final = (
             "rest",
             "time",
             "other",
+            "thing",
+            "sharp",
+            "dot",
         )
     }
 )
@@ -188,7 +191,7 @@ def find(reader: Reader, text: str, names: Container[str] = frozenset()) -> list
     words = _split(text)
     match reader:
         case Reader.WHEN | Reader.DATE | Reader.TIME | Reader.PERIOD:
-            return _runs(text, words, _is_time_word, partial(is_whole, reader))
+            return _runs(text, words, is_time_word, partial(is_whole, reader))
         case Reader.DURATION:
             return _runs(text, words, _is_duration_word, partial(is_whole, reader))
         case Reader.NUMBER:
@@ -248,7 +251,7 @@ def _longest_first(found: Iterator[Found]) -> list[Found]:
     return sorted(found, key=lambda each: (each.start - each.end, each.start))
 
 
-def _is_time_word(word: str) -> bool:
+def is_time_word(word: str) -> bool:
     return (
         word in _TIME_WORDS
         or _NUMERAL.fullmatch(word) is not None
@@ -352,7 +355,7 @@ def _unknown_place(text: str, words: Sequence[_Word]) -> list[Found]:
             continue
         part = []
         for word in words[at + 1 : at + 4]:
-            if word.text in _NO_PLACE or _is_time_word(word.text) or word.text in _PLACE_LEADS:
+            if word.text in _NO_PLACE or is_time_word(word.text) or word.text in _PLACE_LEADS:
                 break
             part.append(word)
         if part:

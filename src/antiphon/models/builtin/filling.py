@@ -15,7 +15,7 @@ from antiphon.sentences.templates import Argument, Grammar
 from antiphon.tools.tool import Tool
 from antiphon.words.days import WEEKDAYS
 from antiphon.words.numbers import NUMBER_WORDS, parse_ordinal
-from antiphon.words.readers import FREE, Found, Reader, find, is_whole, reads
+from antiphon.words.readers import FREE, Found, Reader, find, is_time_word, is_whole, reads
 
 ORDER: Final = (
     *(Reader.EMAIL, Reader.LIST, Reader.QUANTITY, Reader.EXPRESSION, Reader.WHEN, Reader.DURATION, Reader.PERIOD),
@@ -30,6 +30,8 @@ VAGUE: Final = frozenset(
 """Words for something that was not said."""
 COMMON_IN_EXAMPLES: Final = 3
 """A word of so many examples of a tool belongs to the request, not to what it is about."""
+MAX_LOST_WORDS: Final = 0
+"""How many words that say something may be left out of a request to write."""
 MIN_CHOICE_CHARS: Final = 3
 """A shorter value must be said exactly: "on" is not in "one"."""
 
@@ -43,8 +45,12 @@ _SYNONYMS: Final = {
 """Other words for values that many tools have."""
 _CLAUSE: Final = re.compile(r"\b(?:to|about|that|called|named|titled|saying)\s+(?=\S)", re.IGNORECASE)
 _MARKED: Final = re.compile(
-    r"\b(?:(?:called|named|titled|label(?:l)?ed|about)\s+|for\s+(?:the|my|our)\s+)(?P<name>\S.*)", re.IGNORECASE
+    r"\b(?:(?:called|named|titled|label(?:l)?ed|about|(?:call|name|label)(?: (?:it|that))?)\s+(?:the\s+)?|"
+    r"for\s+(?:(?:the|my|our|an?)\s+)?)(?P<name>\S.*)",
+    re.IGNORECASE,
 )
+_NAMING: Final = re.compile(r"^(?:and |,\s*)?(?:call|name|label)(?: (?:it|that))? (?:the )?", re.IGNORECASE)
+_KIND: Final = re.compile(r"(?P<name>[^\W\d_]+(?: [^\W\d_]+)?) (?:timer|alarm|countdown)\b", re.IGNORECASE)
 """What introduces words that need not be there."""
 _QUESTION: Final = re.compile(
     r"(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|can)\b", re.I
@@ -93,7 +99,7 @@ class Filler:
             name for name in tool.spec.parameters.get("required") or () if "default" not in self._properties[name]
         ]
         self._names = frozenset(_names(grammar))
-        self._kinds = frozenset(name for name in self._names if " " not in name and not find(Reader.PERIOD, name))
+        self._kinds = frozenset(name for name in self._names if " " not in name and not is_time_word(name))
         self._request_words = _request_words(grammar)
 
     def fill(self, text: str) -> Filled:
@@ -135,30 +141,59 @@ class Filler:
                     return None
                 repaired[name] = ""
             elif argument.ask is not None and argument.reader is Reader.DURATION and not _HAS_TIME.search(said):
-                # "A timer for the rice" does not say how long.
-                repaired |= {name: "", **self._label(said, args)}
+                repaired |= self._swap(name, said, args)
             elif not is_whole(argument.reader, said):
-                repaired |= self._shorten(name, argument.reader, said, args)
+                shorter = self._shorten(name, argument.reader, said, args)
+                if shorter is None:
+                    return None
+                repaired |= shorter
         for name, argument in self.arguments.items():
             said = args.get(name)
             if argument.reader is Reader.EXPRESSION and isinstance(said, str):
                 repaired[name] = _only_sum(said)
-        return repaired
+        return repaired | self._move_time(repaired)
 
-    def _label(self, said: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the words as an optional text, if the tool has one."""
-        free = [n for n, a in self.arguments.items() if a.reader is Reader.TEXT and a.ask is None and not args.get(n)]
-        return {free[0]: _LEAD_IN.sub("", said).strip(" ,.;")} if free else {}
+    def _move_time(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns a text and a time if the text ends with a part of the time: "take my tablets at ten", "tonight"."""
+        times = [n for n, each in self.arguments.items() if each.reader is Reader.WHEN and args.get(n)]
+        texts = [n for n, each in self.arguments.items() if each.reader is Reader.TEXT and args.get(n)]
+        if len(times) != 1 or len(texts) != 1:
+            return {}
+        text, time = str(args[texts[0]]), str(args[times[0]])
+        words, _, last_word = text.rpartition(" ")
+        if words and last_word in ("on", "at", "by", "in") and is_whole(Reader.WHEN, f"{last_word} {time}"):
+            return {texts[0]: words, times[0]: f"{last_word} {time}"}
+        last = max(find(Reader.WHEN, text), key=lambda found: found.end, default=None)
+        if last is None or last.end < len(text.rstrip(" .!?")) or last.start == 0:
+            return {}
+        whole = next(
+            (each for each in (f"{time} {last.text}", f"{last.text} {time}") if is_whole(Reader.WHEN, each)), None
+        )
+        return {} if whole is None else {texts[0]: text[: last.start].rstrip(" ,"), times[0]: whole}
+
+    def _swap(self, name: str, said: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns a length of time and an optional text for a slot that has no time.
+
+        "A timer for the rice" does not say how long, and "a ten minute timer for the rice" says it before.
+        """
+        texts = [n for n, each in self.arguments.items() if each.reader is Reader.TEXT and each.ask is None]
+        if not texts:
+            return {name: ""}
+        label = args.get(texts[0]) or ""
+        if label and not is_whole(Reader.DURATION, label):
+            return {name: ""}
+        return {name: label, texts[0]: _LEAD_IN.sub("", said).strip(" ,.;")}
 
     def overlooks_time(self, text: str, args: Mapping[str, Any]) -> bool:
         """Whether the text has a day or a rhythm that none of the arguments has: "a weekday alarm at six"."""
         if not any(each.reader in TIMES for each in self.arguments.values()):
             return False
         read = " ".join(str(value).lower() for value in args.values())
-        return any(word.lower() not in read for word in _DAYS.findall(text))
+        return any(word.lower() not in read for word in (*_DAYS.findall(text), *_HAS_TIME.findall(text)))
 
-    def _shorten(self, name: str, reader: Reader, said: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the part of a slot that can be read, and optional arguments that the rest of it is about."""
+    def _shorten(self, name: str, reader: Reader, said: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Returns the part of a slot that can be read, and optional arguments that the rest of it is about; None if the
+        rest says something that would be lost."""
         if reader is Reader.WHEN and is_whole(reader, f"at {said}"):
             return {}
         found = next(iter(find(reader, said)), None)
@@ -182,8 +217,9 @@ class Filler:
             if argument.reader in TIMES and (time := next(iter(find(argument.reader, rest)), None)) is not None:
                 shorter[other] = time.text
             elif argument.reader is Reader.TEXT and (marked := _MARKED.search(f"for {rest}")) is not None:
-                shorter[other] = marked["name"].strip()
-        return shorter
+                shorter[other] = _NAMING.sub("", marked["name"].strip())
+        is_lost = self._tool.spec.writes and len(shorter) == 1 and len(self._content(rest)) > MAX_LOST_WORDS
+        return None if is_lost else shorter
 
     def answer(self, name: str, text: str) -> Any:
         """Returns the argument that was asked for, if the whole text can be read as one; None otherwise."""
@@ -234,7 +270,12 @@ class Filler:
         for start, end in _gaps(text, taken):
             marked = _MARKED.search(text, start, end)
             if marked is not None and self._content(marked["name"]):
-                return Found(marked["name"].strip(), *marked.span("name"))
+                return Found(marked["name"].strip(" ,.;!?"), *marked.span("name"))
+            kind = _KIND.search(text, start, end)
+            content = [] if kind is None else self._content(kind["name"])
+            if kind is not None and content:
+                first, last = kind.start() + content[0][0], kind.start() + content[-1][1]
+                return Found(text[first:last], first, last)
         return None
 
     def _rest(self, text: str, taken: Sequence[Found], *, is_listing: bool) -> Found | None:

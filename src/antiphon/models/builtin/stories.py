@@ -100,7 +100,7 @@ _OUT_OF: Final = re.compile(
     r"(?:['’]ve)? (?:also |still |really )?(?:need|have|want|ought|got|must)(?: to(?: (?:buy|get|pick up|"
     r"order))?)?|there(?:['’]s| is) no(?: more)?)\s+"
     r"(?P<items>\S.*?)(?: left| anymore| any more)?[\s,.;]+(?:so |and |please |can you |could you |just )*"
-    r"(?P<verb>add|put|stick|write|throw) (?:it|them|that|those|both)(?: down)? (?P<where>(?:on|to|onto|in) .+)\Z",
+    r"(?P<verb>add|put|stick|write|throw) (?:it|them|that|those|both|some)(?: down)?[ ]?(?P<where>(?:on|to|onto|in) .+)?[\s.!?]*\Z",
     re.IGNORECASE,
 )
 _NO_LONGER: Final = re.compile(
@@ -123,16 +123,26 @@ _APPOINTMENT: Final = re.compile(
 )
 
 
+_REMIND_AFTER: Final = re.compile(
+    r"(?:i|we)(?:['’]ve got| have(?: got)?|['’]m supposed| am supposed| need| must| should|['’]d better| ought) (?:to )?"
+    r"(?P<task>\S.*?)[\s,.;]+(?:so |and |please |can you |could you |would you |will you )*remind me"
+    r"(?: (?:of that|about (?:it|that)|please|then|would you|will you|to do (?:it|that|so)))*[\s.!?]*\Z",
+    re.IGNORECASE,
+)
+
+
 def restated(text: str) -> Iterator[str]:
     """Yields the request of a sentence that names first what is to be added, removed or noted."""
     if match := _OUT_OF.match(text):
         # What somebody has run out of is bought.
-        where = re.sub(r"\b(?:the|my|our) list(?=\W*\Z)", "my shopping list", match["where"])
+        where = re.sub(r"\b(?:the|my|our) list(?=\W*\Z)", "my shopping list", match["where"] or "on my list")
         yield f"{match['verb']} {match['items']} {where}"
     if match := _NO_LONGER.match(text):
         where = (match["where"] or "").strip()
         named = where if where.endswith("list") else "my shopping list"
         yield f"remove {match['got'] or match['needless']} from {named}"
+    if match := _REMIND_AFTER.match(text):
+        yield f"remind me to {match['task']}"
     if match := _APPOINTMENT.match(text):
         yield f"schedule {match['event']}"
 

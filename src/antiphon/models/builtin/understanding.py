@@ -342,8 +342,10 @@ class Understanding:
         return self._guess(text, mode)
 
     def _find_match(self, text: str, tools: frozenset[str]) -> Match | None:
-        found = (self._matcher.match(phrase, tools) for phrase in strip_polite_words(text))
-        return min((match for match in found if match is not None), key=lambda match: match.order, default=None)
+        found = [match for phrase in strip_polite_words(text) for match in self._matcher.matches(phrase, tools)]
+        found.sort(key=lambda match: match.order)
+        # The best one whose arguments can be read: "leave for the station at five" does not end with "for the station".
+        return next((match for match in found if self._plan_match(match) is not None), found[0] if found else None)
 
     def _writes(self, match: Match) -> bool:
         return self._tools[match.template.tool_id].spec.writes

@@ -101,12 +101,17 @@ _REWORDED: Final = (
     ),
     (re.compile(r"\s+for me(?=[\s.!?]*\Z)", re.IGNORECASE), ""),
     (re.compile(r"\b(?:make|take) a note to (?=remind me\b)", re.IGNORECASE), ""),
+    (
+        re.compile(r"\bwhen it(?:['’]s| is) (?=(?:\d|noon|midnight|half|quarter|[a-z]+ o['’]?clock))", re.IGNORECASE),
+        "at ",
+    ),
     (re.compile(r"\Aremind me (?=(?:again )?(?:what|which|how|who)\b)", re.IGNORECASE), "tell me "),
     # "Shopping list: bananas and yoghurt".
     (
         re.compile(
             r"\A(?:my |the )?(?P<list>shopping|grocery|groceries|packing|to[ -]?do|chores)(?:\s*[:,]| list\s*[:,]?)\s+"
-            r"(?!(?:please|is|are|was|has|for|items?|looks|thanks|too|again|now)\b)(?P<items>\S.*)\Z",
+            r"(?:needs |should have |wants |add )?(?!(?:please|is|are|was|has|for|items?|looks|thanks|too|again|now)\b)"
+            r"(?P<items>\S.*)\Z",
             re.IGNORECASE,
         ),
         r"add \g<items> to my \g<list> list",
