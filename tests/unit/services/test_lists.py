@@ -41,11 +41,17 @@ async def test_without_a_name_things_go_to_the_only_list(lists: UserLists) -> No
 
 async def test_without_a_name_the_user_is_asked_which_of_several_lists(lists: UserLists) -> None:
     await lists.add("tent", "camping")
-    await lists.add("milk", "shopping")
-    with pytest.raises(ToolError, match="Which one do you mean: your camping list or your shopping list") as refused:
+    await lists.add("call the bank", "to do")
+    with pytest.raises(ToolError, match="Which one do you mean: your camping list or your to do list") as refused:
         await lists.add("stove")
     assert refused.value.type is ErrorType.VALIDATION
-    assert refused.value.details == {"choices": ["your camping list", "your shopping list"]}
+    assert refused.value.details == {"choices": ["your camping list", "your to do list"]}
+
+
+async def test_the_list_is_the_shopping_list_if_there_is_one(lists: UserLists) -> None:
+    await lists.add("tent", "camping")
+    await lists.add("milk", "shopping")
+    assert (await lists.add("bin bags")).list == "shopping"
 
 
 async def test_a_misspelled_list_is_not_made_anew(lists: UserLists) -> None:

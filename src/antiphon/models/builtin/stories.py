@@ -100,7 +100,8 @@ _OUT_OF: Final = re.compile(
     r"(?:['’]ve)? (?:also |still |really )?(?:need|have|want|ought|got|must)(?: to(?: (?:buy|get|pick up|"
     r"order))?)?|there(?:['’]s| is) no(?: more)?)\s+"
     r"(?P<items>\S.*?)(?: left| anymore| any more)?[\s,.;]+(?:so |and |please |can you |could you |just )*"
-    r"(?P<verb>add|put|stick|write|throw) (?:it|them|that|those|both|some)(?: down)?[ ]?(?P<where>(?:on|to|onto|in) .+)?[\s.!?]*\Z",
+    r"(?P<verb>add|put|stick|write|throw) (?:it|them|that|those|both|some)(?: down)?[ ]?(?P<where>(?:on|to|onto|"
+    r"in) .+)?[\s.!?]*\Z",
     re.IGNORECASE,
 )
 _NO_LONGER: Final = re.compile(
@@ -124,7 +125,8 @@ _APPOINTMENT: Final = re.compile(
 
 
 _REMIND_AFTER: Final = re.compile(
-    r"(?:i|we)(?:['’]ve got| have(?: got)?|['’]m supposed| am supposed| need| must| should|['’]d better| ought) (?:to )?"
+    r"(?:i|we)(?:['’]ve got| have(?: got)?|['’]m supposed| am supposed| need| must| should|['’]d better|"
+    r" ought) (?:to )?"
     r"(?P<task>\S.*?)[\s,.;]+(?:so |and |please |can you |could you |would you |will you )*remind me"
     r"(?: (?:of that|about (?:it|that)|please|then|would you|will you|to do (?:it|that|so)))*[\s.!?]*\Z",
     re.IGNORECASE,

@@ -7,7 +7,10 @@ import pytest
 from antiphon.models.builtin.typos import Speller
 from antiphon.words.lexicon import Lexicon
 
-WORDS = "timer alarm weather shopping calendar coin coat base light kitchen remind time".split()
+WORDS = (
+    *("timer", "alarm", "weather", "shopping", "calendar", "coin"),
+    *("coat", "base", "light", "kitchen", "remind", "time"),
+)
 
 
 @cache
