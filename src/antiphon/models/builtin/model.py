@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 from antiphon.models.base import (
@@ -292,7 +293,7 @@ class BuiltinModel:
         for form in wording.forms(text):
             found = self._share(form, mode, self._understanding.find_request(form, mode))
             if found is not None and not any(map(self._is_doubtful, found.calls)):
-                return self._leave_out_reason(form, mode, found)
+                return self._leave_out_reason(form, mode, replace(found, calls=_last_words(found.calls)))
         return None
 
     def _is_doubtful(self, call: PlannedCall) -> bool:
@@ -404,6 +405,17 @@ class BuiltinModel:
                 if isinstance(understood, Ask) and understood.question == question:
                     return understood
         return None
+
+
+def _last_words(calls: Sequence[PlannedCall]) -> tuple[PlannedCall, ...]:
+    """Leaves out a call that the next one says more exactly: "make it warmer, set the heating to 23"."""
+    kept = [
+        call
+        for call, after in zip(calls, [*calls[1:], None], strict=True)
+        if after is None or call.tool_id != after.tool_id or "entity" not in call.args
+        or (call.args["entity"], call.args.get("area")) != (after.args.get("entity"), after.args.get("area"))
+    ]
+    return tuple(kept)
 
 
 def _acknowledge(text: str, answer: bool, messages: Sequence[Message], context: Context) -> str:

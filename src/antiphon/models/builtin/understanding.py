@@ -110,7 +110,10 @@ WORLD_ADVANTAGE: Final = 0.17
 SAMPLES_TO_WARM: Final = 8
 
 _BETWEEN_CLAUSES: Final = re.compile(
-    r"[\s,.;!?]+(?:and then|and also|and|then|also|plus)[\s,]+|[,.;!?]+\s+", re.IGNORECASE
+    r"[\s,.;!?]+(?:and then|and also|and|then|also|plus)[\s,]+|[,.;!?]+\s+|"
+    # Recognisers leave out the comma: "lock the front door turn off the lights".
+    r"\s+(?=(?:turn|switch|lock|unlock|wake me|remind me|set (?:a|an|the|my)|tell me|start a|cancel (?:the|my)|what)\b)",
+    re.IGNORECASE,
 )
 
 _QUESTION: Final = re.compile(
@@ -317,6 +320,7 @@ class Understanding:
             return None
         allowed = self._allowed[mode]
         whole = self._match(text, allowed)
+        whole = None if whole is None or self._plan_match(whole) is None else whole
         matches = [] if whole is None else [whole]
         if whole is None or whole.free_chars:
             matches = self._find_several(text, allowed, whole) or matches
@@ -394,7 +398,7 @@ class Understanding:
         if (recall := find_recall(words)) is not None:
             return Remember(recall)
         elsewhere = self._match(text, frozenset(self._tools))
-        if elsewhere is not None:
+        if elsewhere is not None and elsewhere.template.tool_id not in self._allowed[mode]:
             return Say(replies.only_in(self._tools[elsewhere.template.tool_id].spec.allowed_modes))
         return self._guess(text, mode)
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from antiphon.models.builtin.fuzzy import SMALL_WORDS
 from antiphon.words.dates import parse_date, parse_when
+from antiphon.words.devices import write_out
 from antiphon.words.numbers import parse_number
 from antiphon.words.readers import Reader, find
 from antiphon.words.schedules import parse_duration
@@ -61,6 +62,7 @@ _SIGNS: Final = {"-": "minus ", "+": "plus ", "×": "times ", "*": "times ", "÷
 
 def clean(text: str) -> str:
     """Removes what means nothing: hesitations and repeated small words. What is in quotation marks stays as it is."""
+    text = text if _QUOTED.search(text) else write_out(text)
     # Recognisers write "+10" for "plus ten".
     text = _SIGN.sub(lambda sign: _SIGNS[sign[1]], text)
     if len(text) > MAX_CHARS or _NEEDS_CLEANING.search(text) is None:
