@@ -20,7 +20,8 @@ _COUNT: Final = r"(?:\d{1,3}|a pair(?: of)?|a couple(?: of)?|an?|another|[a-z]+(
 _SIDES: Final = r"(?:\d{1,4}|[a-z]+(?:[ -](?:one|two|three|four|five|six|seven|eight|nine))?)[ -]sided"
 _FOUND: Final = re.compile(
     rf"\b(?:(?:(?P<count>{_COUNT}) )?(?P<sides>{_SIDES})(?: (?:dice|die|ones?))?|(?P<number>{_COUNT}) (?:dice|die)|"
-    r"(?P<notation>\d{0,3} ?d ?\d{1,4}(?: ?[+-] ?\d{1,4})?)|(?:roll|throw|cast|chuck) (?:me )?(?P<bare>[a-z]+|\d{1,2}))(?![\w-])",
+    r"(?P<notation>(?:\d{1,3}|an?|[a-z]+)? ?d ?\d{1,4}(?: ?[+-] ?\d{1,4})?)|"
+    r"(?:roll|throw|cast|chuck) (?:me )?(?P<bare>[a-z]+|\d{1,2})(?=[\s.!?]*\Z|[,.!?]| (?:please|for|and|again)\b))(?![\w-])",
     re.IGNORECASE,
 )
 
@@ -38,10 +39,15 @@ class Dice:
 def parse_dice(said: str) -> Dice | None:
     """Parses dice in the notation of games, or in words; None if they are neither. A number alone is how many."""
     text = " ".join(said.strip(" .?!").split())
-    if match := _NOTATION.fullmatch(re.sub(r"^(?:an?|one)\s+(?=d\s*\d)", "", text, flags=re.IGNORECASE)):
+    counted = re.match(r"([a-z]+)\s+(?=d\s*\d)", text, re.IGNORECASE)
+    if counted is not None and (number := _read(counted[1])) is not None:
+        text = f"{number}{text[counted.end() :]}"
+    if match := _NOTATION.fullmatch(text):
         count, sides, sign, added = match.groups()
         return Dice(int(count or 1), 100 if sides == "%" else int(sides), int(f"{sign or ''}{added or 0}"))
     match = _WORDS.fullmatch(text)
+    if match is None and parse_number(text) is None and _SIDED.search(text) is None:
+        return None
     return _read_words(text if match is None else match["before"])
 
 

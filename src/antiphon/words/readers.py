@@ -148,6 +148,7 @@ _UNITS: Final = (
     r"|centur(?:y|ies)|calories|joules?|watts?|psi|horsepower|bar|volts?|amps?)"
     r"(?:(?: per | an? |/)(?:hour|second|minute|gallon|day|square inch|litre|liter))?"
 )
+_IN_TWO_UNITS: Final = re.compile(r"stones?|foot|feet|ft", re.IGNORECASE)
 _UNIT: Final = re.compile(rf"\b{_UNITS}\b", re.IGNORECASE)
 _AMOUNT_WORDS: Final = NUMBER_WORDS | {"a", "an", "half", "quarter", "and", "minus"}
 _OPERATORS: Final = _words(
@@ -405,7 +406,12 @@ def _quantities(text: str, words: Sequence[_Word]) -> list[Found]:
             part.pop(0)
         attached = re.search(r"\d[\d.,]*$", text[: match.start()])
         if part:
-            found.append(Found(text[part[0].start : match.end()], part[0].start, match.end()))
+            end = match.end()
+            if _IN_TWO_UNITS.fullmatch(match[0]):
+                # "Six foot two", "eleven stone four": the smaller unit is not said.
+                more = [word for word in words if word.start >= end][:1]
+                end = more[0].end if more and parse_number(more[0].text) is not None else end
+            found.append(Found(text[part[0].start : end], part[0].start, end))
         elif attached:
             found.append(Found(text[attached.start() : match.end()], attached.start(), match.end()))
     return _longest_first(iter(found))

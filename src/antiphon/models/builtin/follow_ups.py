@@ -54,12 +54,14 @@ _LEAD: Final = re.compile(
     rf"(?:(?P<strong>and(?: also)?|also|plus|(?:and )?what about|(?:and )?how about|what if (?:it['’]s|it is|i say)|"
     r"(?:do )?the same(?: thing)?|same(?: thing| question)?|(?:and )?(?:what|how)(?:['’]s| is| was| will|"
     r" would) it(?: be)?(?: like)?|or)|"
-    rf"ok|okay|so|well|oh|now|then|hm+|um+|uh+|great|thanks|thank you|cool|nice|right|please|do){_GAP}",
+    rf"ok|okay|so|well|oh|ooh|ah|yes|yeah|yep|wait|hang on|actually|now|then|hm+|um+|uh+|great|thanks|thank you|cool|nice|right|please|do){_GAP}",
     re.IGNORECASE,
 )
+_WEAK_LEAD: Final = re.compile(r"\A(?:(?:ok|okay|so|well|oh|now|then)[\s,]+)+(?=\w)", re.IGNORECASE)
 _MISHEARD_LEAD: Final = re.compile(r"\A(?:end(?:on|in|ing)?|anden|hand|add)\b(?:\s+(?:in|on))?\s+(?=\S)", re.IGNORECASE)
 """What recognisers write for "and in": "Endon London"."""
 _LEAD_END: Final = re.compile(rf"[\s,]+(?:then|please|too|as well|instead|also|now|though|again){_END}", re.IGNORECASE)
+_INSTEAD: Final = re.compile(r"\b(?:on second thoughts?|changed my mind|instead|rather)\b", re.IGNORECASE)
 _TOO: Final = re.compile(r"\b(?:also|too|as well)\b", re.IGNORECASE)
 _ANOTHER: Final = re.compile(
     r"(?:(?:another|a second|one more|a third)(?: one| timer| alarm| reminder)?|one)\s+(?=(?:for|at|in|on|about)\b)",
@@ -112,7 +114,7 @@ class FollowUps:
         if not context.exchanges or len(text) > MAX_CHARS:
             return None
         if (resolved := references.resolve(text, context, find_request, plain)) is not None:
-            return self._allowed(resolved, mode)
+            return self._allowed(self._instead(text, resolved, context), mode)
         found = self._undo(text, context, plain) or self._correct(text, context, find_request, plain)
         found = found or self._continue_sum(text, context)
         if found is None and plain is None:
@@ -223,6 +225,7 @@ class FollowUps:
         if misheard is not None and is_place(text[misheard.end() :].strip(" .?!")):
             text = f"and in {text[misheard.end() :]}"
         lead, rest = _strip_lead(text, _LEAD)
+        rest = rest if lead else _WEAK_LEAD.sub("", rest)
         rest, ending = _strip_end(rest, _LEAD_END)
         rest = rest.strip(" ,.!?")
         another = _ANOTHER.match(rest)
@@ -314,8 +317,8 @@ class FollowUps:
         marks = (
             bool(lead) or was_asked or bool(re.search(r"\b(?:mean|meant|ment|said|say|instead|rather|sorry)\b", ending, re.I))
         )
-        for match in filter(None, (_NOT_THIS.fullmatch(rest), _THIS_NOT.fullmatch(rest))):
-            found = self._correct_named(request.calls, match["old"], match["new"])
+        for old, new in _opposed(rest):
+            found = self._correct_named(request.calls, old, new)
             if found is not None:
                 return found
         if not marks or not rest:
@@ -348,6 +351,19 @@ class FollowUps:
                 if args is not None:
                     return self._redo(call, args)
         return None
+
+    def _instead(self, text: str, resolved: Run, context: Context) -> Run:
+        """Takes back what was done if the user wants something else instead: "on second thoughts put it on my list"."""
+        done = context.request.calls if context.request is not None else ()
+        if _INSTEAD.search(text) is None or len(done) != 1 or not all(map(self._writes, resolved.calls)):
+            return resolved
+        undoing = undo(done[0], corrects=True)
+        if undoing is None or undoing.tool_id in {call.tool_id for call in resolved.calls}:
+            return resolved
+        return Run((undoing, *resolved.calls))
+
+    def _writes(self, call: PlannedCall) -> bool:
+        return self.tools[call.tool_id].spec.writes
 
     def _redo_whole(self, calls: tuple[DoneCall, ...], whole: Run, lead: str) -> Understood | None:
         """A whole request after "no" takes the place of a timer or an alarm that was just set; others stay."""
@@ -419,6 +435,18 @@ class FollowUps:
         return Say(replies.CANNOT_UNDO) if done and request is context.last else None
 
 
+def _opposed(text: str) -> Iterator[tuple[str, str]]:
+    """Yields what may be wrong and what is meant instead: "not Paris, Lyon", "not the fan the light", "Lyon, not Paris"."""
+    if match := _NOT_THIS.fullmatch(text):
+        yield match["old"], match["new"]
+    words = text.split()
+    if words[:1] and words[0].lower() == "not" and len(words) <= MAX_SPLIT_WORDS:
+        for at in range(len(words) - 1, 1, -1):
+            yield re.sub(r"^(?:the|my|at|in|on|for)\s+", "", " ".join(words[1:at]), flags=re.IGNORECASE), " ".join(words[at:])
+    if match := _THIS_NOT.fullmatch(text):
+        yield match["old"], match["new"]
+
+
 def _properties(tool: Tool) -> Iterator[str]:
     return iter(tool.spec.parameters.get("properties", {}))
 
@@ -446,5 +474,8 @@ def _strip_lead(text: str, pattern: re.Pattern[str]) -> tuple[str, str]:
 
 
 def _strip_end(text: str, pattern: re.Pattern[str]) -> tuple[str, str]:
-    match = pattern.search(text)
-    return (text[: match.start()], match[0]) if match and match.start() > 0 else (text, "")
+    """Returns the text without the words at its end that match, however many, and these words."""
+    end = ""
+    while (match := pattern.search(text)) and match.start() > 0:
+        text, end = text[: match.start()], match[0] + end
+    return text, end

@@ -270,7 +270,9 @@ def _read_dice(fragment: Fragment, old: Any) -> str | None:
     sides = _SIDES.search(old) if isinstance(old, str) else None
     number = parse_number(fragment.text)
     if number is None:
-        return fragment.text if fragment.is_marked or fragment.corrects else None
+        return fragment.text
+    if not (fragment.is_marked or fragment.corrects):
+        return None
     return f"{number} {sides[0]}" if sides is not None else f"{number} dice"
 
 

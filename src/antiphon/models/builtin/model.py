@@ -378,7 +378,10 @@ class BuiltinModel:
         need = self._need_before(messages, mode)
         if need is None:
             return None
-        return Say(replies.LEFT_ALONE) if answer is False else self._understanding.complete(need, text)
+        if answer is False:
+            return Say(replies.LEFT_ALONE)
+        answers = (self._understanding.complete(need, each) for each in wording.mended(text))
+        return next((each for each in answers if each is not None), None)
 
     def _need_before(self, messages: Sequence[Message], mode: Mode) -> Need | None:
         """Repeats what the assistant, or a tool, has just asked for, from the words that led to it."""

@@ -179,6 +179,18 @@ _ADDED: Final = re.compile(r"(?:please\s+)?(?:add|put)\b", re.IGNORECASE)
 _PREPOSITION: Final = re.compile(r"(?:in|on|at|for|to|by|from|of|until|till)\b", re.IGNORECASE)
 
 
+def mended(text: str) -> list[str]:
+    """Returns an answer without slips of the tongue, and as it is: "five, no, six minutes"."""
+    return list(dict.fromkeys((*_without_slips(text), *_last_said(text), text)))
+
+
+def _last_said(text: str) -> Iterator[str]:
+    """Yields what follows the last slip, with nothing before it to put it in the place of."""
+    slips = list(_SLIP.finditer(text))
+    if slips and (said := text[slips[-1].end() :].strip(" ,.!?")):
+        yield said
+
+
 def _without_slips(text: str) -> Iterator[str]:
     for slip in reversed(list(_SLIP.finditer(text))):
         left, right = text[: slip.start()].rstrip(" ,"), text[slip.end() :]
@@ -455,9 +467,24 @@ _NO_LONGER: Final = re.compile(
     re.IGNORECASE,
 )
 _APPOINTMENT: Final = re.compile(
-    r"(?:i|we)(?:['’]ve| have)(?: got)? (?P<event>(?:an?|my|the|our) \S.*?)[\s,.;]+(?:so |and |please |can you |could you )*"
-    r"(?:put|add|enter|note|write|save) (?:it|that)(?: down)? (?:in|on|to|into) (?:my|the|our) (?:calendar|diary|agenda)"
+    r"(?:(?:i|we)(?:['’]ve| have)(?: got)? |(?:i['’]m|i am|we['’]re|we are) (?:having |seeing |meeting |going to |off to )(?:the )?|"
+    r"there(?:['’]s| is) )(?P<event>\S.*?)[\s,.;]+(?:so |and |please |can you |could you )*"
+    r"(?:put|add|enter|note|write|save|stick|pop|get) (?:it|that|this)(?: down)? (?:in|on|to|into) (?:my|the|our) "
+    r"(?:calendar|diary|agenda|planner|schedule)"
     r"(?: please)?[\s.!?]*\Z",
+    re.IGNORECASE,
+)
+
+
+_CALLED_OFF: Final = re.compile(
+    r"(?:(?:(?:my|our|the) )?(?P<off>\S.*?) (?:is|was|has been|got|['’]s) (?:off|cancelled|canceled|not happening|called off)|"
+    r"(?:(?:my|our|the) )?(?P<never>\S.*?) (?:isn['’]?t|is not) happening(?: any ?more)?|"
+    r"(?:i|we) (?:can['’]?t|cannot|won['’]?t|am not|will not) (?:make|make it to|go to|be going to|attend) (?:my |our |the )?"
+    r"(?P<missed>\S.*?)(?: any ?more| after all)?|"
+    r"(?:i['’]m|we['’]re) not (?:going to|seeing|meeting|doing|having) (?:my |our |the )?(?P<not>\S.*?)(?: any ?more| after all)?)"
+    r"[\s,.;]+(?:so |and |please |can you |could you |you can )*"
+    r"(?:take|get|remove|delete|cancel|wipe|scrap|strike|drop|clear) (?:it|that|this)"
+    r"(?: (?:out of|off|from|in|on) (?:my|the|our) (?:calendar|diary|agenda|schedule|planner))(?: please)?[\s.!?]*\Z",
     re.IGNORECASE,
 )
 
@@ -473,6 +500,8 @@ def _restated(text: str) -> Iterator[str]:
         yield f"remove {match['got'] or match['needless']} from {where if where.endswith('list') else 'my shopping list'}"
     if match := _APPOINTMENT.match(text):
         yield f"schedule {match['event']}"
+    if match := _CALLED_OFF.match(text):
+        yield f"remove {match['off'] or match['never'] or match['missed'] or match['not']} from my calendar"
 
 
 def _with_antecedent(text: str) -> Iterator[str]:
