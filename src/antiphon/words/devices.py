@@ -5,9 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 ROOM_LIST: Final = (
-    "bedroom|bed room|living room|kitchen|bathroom|bath room|dining room|office|study|hallway|hall|nursery|garage|basement|"
-    "cellar|attic|loft|guest room|guest bedroom|master bedroom|spare room|kids'? room|kid's room|children's room|playroom|"
-    "laundry room|utility room|pantry|conservatory|sunroom|workshop|shed|greenhouse|corridor|toilet|lounge|den|porch|garden|"
+    "bedroom|bed room|living room|kitchen|bathroom|bath room|dining room|office|study|hallway|hall|nursery|garage|"
+    "basement|"
+    "cellar|attic|loft|guest room|guest bedroom|master bedroom|spare room|kids'? room|kid's room|children's room|"
+    "playroom|"
+    "laundry room|utility room|pantry|conservatory|sunroom|workshop|shed|greenhouse|corridor|toilet|lounge|den|"
+    "porch|garden|"
     "patio|terrace|balcony|stairs|upstairs|downstairs"
 )
 ROOM: Final = re.compile(rf"(?:{ROOM_LIST})", re.IGNORECASE)
@@ -22,16 +25,19 @@ _IS: Final = re.compile(
     re.IGNORECASE,
 )
 _AFTER: Final = re.compile(
-    r"\s+(?:(?:by )?(?:a|just a|only a) (?:little bit|bit|little|touch|notch|tad|lot)|slightly|somewhat|some|much|still|already|"
-    r"currently|right now|now|again|please|too|as well|also|for me|(?:on|off|open|closed|shut|locked|unlocked)(?: or(?: not)?)?|"
+    r"\s+(?:(?:by )?(?:a|just a|only a) (?:little bit|bit|little|touch|notch|tad|lot)|slightly|somewhat|some|much|"
+    r"still|already|"
+    r"currently|right now|now|again|please|too|as well|also|for me|(?:on|off|open|closed|shut|locked|"
+    r"unlocked)(?: or(?: not)?)?|"
     r"or(?: not)?|is|are|all)\Z",
     re.IGNORECASE,
 )
 _BEFORE: Final = re.compile(r"\A(?:up|down|of|all of|the|my|our)\s+", re.IGNORECASE)
-_NO_NAME: Final = frozenset(
-    "i me you he she it they them us is are was were am be been do does did have has had will would can could should "
-    "my your his her their and but because if when while so that which who turn switch set put open close lock too".split()
-)
+_NO_NAME_LIST: Final = """
+    i me you he she it they them us is are was were am be been do does did have has had will would can could should
+    my your his her their and but because if when while so that which who turn switch set put open close lock too
+"""
+_NO_NAME: Final = frozenset(_NO_NAME_LIST.split())
 """Words that are not part of a device's name: a slot with one of them took more of the sentence than its own."""
 MAX_NAME_WORDS: Final = 6
 _IN_ROOM: Final = re.compile(rf"(?P<name>.+?) in (?:the |my |our )?(?P<room>{ROOM_LIST})", re.IGNORECASE)

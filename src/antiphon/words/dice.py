@@ -14,14 +14,25 @@ _WORDS: Final = re.compile(
     r"(?P<before>.*?)[\s-]*\b(?:(?:of )?(?:the )?(?:dice|die)|ones?|of (?:them|those|these))", re.IGNORECASE
 )
 _SIDED: Final = re.compile(r"[\s-]+sided$", re.IGNORECASE)
-_NAMED: Final = {"a pair of": 2, "a pair": 2, "some": 2, "the": 1, "another": 1, "a couple of": 2, "a couple": 2, "both": 2}
+_NAMED: Final = {
+    "a pair of": 2,
+    "a pair": 2,
+    "some": 2,
+    "the": 1,
+    "another": 1,
+    "a couple of": 2,
+    "a couple": 2,
+    "both": 2,
+}
 
-_COUNT: Final = r"(?:\d{1,3}|a pair(?: of)?|a couple(?: of)?|an?|another|[a-z]+(?:[ -](?:one|two|three|four|five|six|seven|eight|nine))?)"
-_SIDES: Final = r"(?:\d{1,4}|[a-z]+(?:[ -](?:one|two|three|four|five|six|seven|eight|nine))?)[ -]sided"
+_NUMBER: Final = r"[a-z]+(?:[ -](?:one|two|three|four|five|six|seven|eight|nine))?"
+_COUNT: Final = rf"(?:\d{{1,3}}|a pair(?: of)?|a couple(?: of)?|an?|another|{_NUMBER})"
+_SIDES: Final = rf"(?:\d{{1,4}}|{_NUMBER})[ -]sided"
 _FOUND: Final = re.compile(
     rf"\b(?:(?:(?P<count>{_COUNT}) )?(?P<sides>{_SIDES})(?: (?:dice|die|ones?))?|(?P<number>{_COUNT}) (?:dice|die)|"
     r"(?P<notation>(?:\d{1,3}|an?|[a-z]+)? ?d ?\d{1,4}(?: ?[+-] ?\d{1,4})?)|"
-    r"(?:roll|throw|cast|chuck) (?:me )?(?P<bare>[a-z]+|\d{1,2})(?=[\s.!?]*\Z|[,.!?]| (?:please|for|and|again)\b))(?![\w-])",
+    r"(?:roll|throw|cast|chuck) (?:me )?(?P<bare>[a-z]+|\d{1,2})(?=[\s.!?]*\Z|[,.!?]| (?:please|for|and|"
+    r"again)\b))(?![\w-])",
     re.IGNORECASE,
 )
 
@@ -56,7 +67,7 @@ def find_dice(text: str) -> Sequence[tuple[str, int, int]]:
     found = []
     for match in _FOUND.finditer(text):
         for said in (match[0], match["sides"], match["bare"]):
-            if said and parse_dice(said) is not None:
+            if said and not said.lower().startswith("the ") and parse_dice(said) is not None:
                 found.append((said, match.end() - len(said), match.end()))
                 break
     return found

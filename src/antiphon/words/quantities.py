@@ -22,7 +22,8 @@ _JOINT: Final = re.compile(r"^(?:(?:of|an?|and)\s+)+|\s*(?:,|\band)\s*$", re.IGN
 def parse_quantity(said: str) -> list[tuple[float | None, str]]:
     """Splits the text into amounts with the words of their units; an amount is None if none was said.
 
-    "half a mile" is [(0.5, "mile")], "6 foot 2" is [(6, "foot"), (2, "inches")], "11 stone 4" is in stone and pounds, "miles" is [(None, "miles")].
+    "half a mile" is [(0.5, "mile")], "6 foot 2" is [(6, "foot"), (2, "inches")], "11 stone 4" is in stone and "
+    "pounds, "miles" is [(None, "miles")].
     """
     text = write_digits(" ".join(_HEIGHT.sub(_write_out, said[:MAX_CHARS]).split()))
     # "liters per 100 km" and "m^2" have numbers that belong to the unit.

@@ -21,11 +21,14 @@ _LOOK_UPS: Final = frozenset({"quick_answer", "web_search", "linkedin_lookup", "
 _ABOUT: Final = re.compile(
     r"(?:(?:please )?(?:tell me |do you know )?(?:who|what|where)(?:['’]s| is| was| are| were) (?:an? |the )?|"
     r"(?:tell me |what do you know )?about (?:an? |the )?|"
-    r"(?:what|when|how|where)\b.* (?:about|was|is|did) )?(?P<subject>[A-Z]\w+(?: (?:[A-Z]\w+|of|the|de|van|von|da))*(?: [A-Z]\w+)?)"
+    r"(?:what|when|how|where)\b.* (?:about|was|is|did) )?(?P<subject>[A-Z]\w+(?: (?:[A-Z]\w+|of|the|de|van|von|"
+    r"da))*(?: [A-Z]\w+)?)"
     r"(?: (?:born|die|live|from))?",
 )
 """A question about something that has a name."""
-_WHO: Final = re.compile(r"(?:who|what)(?:['’]s| is| was) (?:an? |the )?(?P<subject>[a-z]\w+(?: \w+){0,3})", re.IGNORECASE)
+_WHO: Final = re.compile(
+    r"(?:who|what)(?:['’]s| is| was) (?:an? |the )?(?P<subject>[a-z]\w+(?: \w+){0,3})", re.IGNORECASE
+)
 
 KindOf = Callable[[str, str], Reader | None]
 """Tells of which kind a parameter of a tool is."""

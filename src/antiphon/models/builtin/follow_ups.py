@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from antiphon.models.builtin import references, replies, small_talk, sums
 from antiphon.models.builtin.context import TIMES, Context, DoneCall
-from antiphon.models.builtin.fragments import Fragment, change_device, is_place, kind_of, read
+from antiphon.models.builtin.fragments import Fragment, change_device, find_step, is_place, kind_of, read
 from antiphon.models.builtin.understanding import Ask, PlannedCall, Run, Say, Understood, words_of
 from antiphon.models.builtin.undoing import UNDO, undo
 from antiphon.sentences.templates import Argument
@@ -45,7 +45,8 @@ _SOFT: Final = (
 )
 _CORRECTION: Final = re.compile(rf"(?:(?P<strong>{_CORRECTS})|{_SOFT}){_GAP}", re.IGNORECASE)
 _CORRECTION_END: Final = re.compile(
-    rf"[\s,]+(?:instead|please|i mean|i meant|i ment|i said|rather|thanks|thank you|sorry|that is|i should say){_END}", re.IGNORECASE
+    rf"[\s,]+(?:instead|please|i mean|i meant|i ment|i said|rather|thanks|thank you|sorry|that is|i should say){_END}",
+    re.IGNORECASE,
 )
 _NOT_THIS: Final = re.compile(r"not\s+(?P<old>.+?)(?:\s*,\s*|\s+)(?:but\s+|i said\s+|i meant\s+)?(?P<new>\S+.*)", re.I)
 _THIS_NOT: Final = re.compile(r"(?P<new>.+?)\s*,?\s+(?:and\s+)?not\s+(?P<old>.+)", re.IGNORECASE)
@@ -54,7 +55,8 @@ _LEAD: Final = re.compile(
     rf"(?:(?P<strong>and(?: also)?|also|plus|(?:and )?what about|(?:and )?how about|what if (?:it['’]s|it is|i say)|"
     r"(?:do )?the same(?: thing)?|same(?: thing| question)?|(?:and )?(?:what|how)(?:['’]s| is| was| will|"
     r" would) it(?: be)?(?: like)?|or)|"
-    rf"ok|okay|so|well|oh|ooh|ah|yes|yeah|yep|wait|hang on|actually|now|then|hm+|um+|uh+|great|thanks|thank you|cool|nice|right|please|do){_GAP}",
+    rf"ok|okay|so|well|oh|ooh|ah|yes|yeah|yep|wait|hang on|actually|now|then|hm+|um+|uh+|great|thanks|thank you|"
+    rf"cool|nice|right|please|do){_GAP}",
     re.IGNORECASE,
 )
 _WEAK_LEAD: Final = re.compile(r"\A(?:(?:ok|okay|so|well|oh|now|then)[\s,]+)+(?=\w)", re.IGNORECASE)
@@ -70,7 +72,8 @@ _ANOTHER: Final = re.compile(
 
 _AGAIN: Final = re.compile(
     rf"(?:(?:ok|okay|and|please|now|so|haha|ha|lol|good|great|nice)[\s,.!]+)*(?:(?:do|try|roll|throw|flip|toss|"
-    rf"check|ask|run|play|pick|choose|decide|draw|spin|shuffle|go|have (?:a|another)|give it|tell me|give me|let['’]s (?:go|hear|do|have))\s+)?"
+    rf"check|ask|run|play|pick|choose|decide|draw|spin|shuffle|go|have (?:a|another)|give it|tell me|give me|"
+    rf"let['’]s (?:go|hear|do|have))\s+)?"
     r"(?:(?:it|that|them|the (?:dice|coin|die)|a coin|a die|one|the same(?: thing)?|same)\s+)?"
     rf"(?:again|once more|once again|one more time|another(?: one| time| go| try| roll| flip| toss| joke)?|"
     rf"one more(?: please| go| try| roll| flip| joke)?|a (?:new|different|second) one|go|"
@@ -79,7 +82,7 @@ _AGAIN: Final = re.compile(
     re.IGNORECASE,
 )
 _CHANGE_ORDER: Final = (
-    *(Reader.EXPRESSION, Reader.DURATION, Reader.QUANTITY, Reader.UNIT, Reader.NUMBER, Reader.DICE),
+    *(Reader.EXPRESSION, Reader.DURATION, Reader.QUANTITY, Reader.UNIT, Reader.NUMBER, Reader.LEVEL, Reader.DICE),
     *(Reader.WHEN, Reader.TIME, Reader.DATE, Reader.PERIOD, Reader.LIST, Reader.PLACE, Reader.ITEMS, Reader.TEXT),
 )
 """The most special kinds come first: any words can be a text."""
@@ -90,6 +93,7 @@ _WEEK: Final = re.compile(
 )
 _SIBLINGS: Final = {"get_weather": "get_forecast", "get_forecast": "get_weather"}
 _SUBJECTS: Final = ("what is {}", "what is on {}", "show me {}")
+
 
 @dataclass(frozen=True, slots=True)
 class FollowUps:
@@ -195,6 +199,8 @@ class FollowUps:
 
     def _change_all(self, call: DoneCall, fragment: Fragment) -> dict[str, Any] | None:
         """Like `_change`, but the fragment may say two things: "in Paris tomorrow"."""
+        if (amount := self._change(call, fragment, {Reader.QUANTITY})) is not None:
+            return amount
         words = fragment.text.split()
         for at in range(1, len(words) if len(words) <= MAX_SPLIT_WORDS else 0):
             first = replace(fragment, text=" ".join(words[:at]).rstrip(","))
@@ -208,7 +214,9 @@ class FollowUps:
                 return twice
         _, _, explained = fragment.text.rpartition(", ")
         # "And bonfire night, 5 November?"
-        by_date = self._change(call, replace(fragment, text=explained), {*TIMES}) if explained != fragment.text else None
+        by_date = (
+            self._change(call, replace(fragment, text=explained), {*TIMES}) if explained != fragment.text else None
+        )
         return self._change(call, fragment) or by_date
 
     def _checked(self, tool: Tool, call: DoneCall, args: dict[str, Any]) -> dict[str, Any] | None:
@@ -230,7 +238,8 @@ class FollowUps:
         rest = rest.strip(" ,.!?")
         another = _ANOTHER.match(rest)
         rest = rest[another.end() :] if another else rest
-        is_marked = bool(lead) or another is not None or _TOO.search(ending) is not None
+        is_step = find_step(rest) is not None
+        is_marked = bool(lead) or another is not None or is_step or _TOO.search(ending) is not None
         if not rest or (not is_marked and (last is not request or small_talk.find(words_of(rest)) is not None)):
             return None
         fragment = Fragment(rest, corrects=another is not None, is_marked=is_marked)
@@ -246,7 +255,11 @@ class FollowUps:
             if args is None:
                 continue
             planned = PlannedCall(call.tool_id, args, None)
-            if tool.spec.writes and call.succeeded and not self._adds(call, args, f"{lead} {ending}", another is not None):
+            if (
+                tool.spec.writes
+                and call.succeeded
+                and not self._adds(call, args, f"{lead} {ending}", another is not None)
+            ):
                 return Ask(replies.the_same_with(rest), planned)
             return Run((planned,))
         return self._change_subject(rest, context, find_request) if lead else None
@@ -257,6 +270,8 @@ class FollowUps:
         if is_another or _TOO.search(around):
             return True
         changed = {self.kind_of(call.tool_id, name) for name in args if args[name] != call.args.get(name)}
+        if args.get("action") in ("up", "down"):
+            return True
         if changed == {Reader.ITEMS}:
             return re.search(r"\b(?:and|plus)\b", around) is not None
         return changed == {Reader.DEVICE}
@@ -315,7 +330,9 @@ class FollowUps:
         rest, ending = _strip_end(rest, _CORRECTION_END)
         rest = rest.strip(" ,.!?")
         marks = (
-            bool(lead) or was_asked or bool(re.search(r"\b(?:mean|meant|ment|said|say|instead|rather|sorry)\b", ending, re.I))
+            bool(lead)
+            or was_asked
+            or bool(re.search(r"\b(?:mean|meant|ment|said|say|instead|rather|sorry)\b", ending, re.I))
         )
         for old, new in _opposed(rest):
             found = self._correct_named(request.calls, old, new)
@@ -436,13 +453,17 @@ class FollowUps:
 
 
 def _opposed(text: str) -> Iterator[tuple[str, str]]:
-    """Yields what may be wrong and what is meant instead: "not Paris, Lyon", "not the fan the light", "Lyon, not Paris"."""
+    """Yields what may be wrong and what is meant instead: "not Paris, Lyon", "not the fan the light", "Lyon, not "
+    "Paris"."""
     if match := _NOT_THIS.fullmatch(text):
         yield match["old"], match["new"]
     words = text.split()
     if words[:1] and words[0].lower() == "not" and len(words) <= MAX_SPLIT_WORDS:
         for at in range(len(words) - 1, 1, -1):
-            yield re.sub(r"^(?:the|my|at|in|on|for)\s+", "", " ".join(words[1:at]), flags=re.IGNORECASE), " ".join(words[at:])
+            yield (
+                re.sub(r"^(?:the|my|at|in|on|for)\s+", "", " ".join(words[1:at]), flags=re.IGNORECASE),
+                " ".join(words[at:]),
+            )
     if match := _THIS_NOT.fullmatch(text):
         yield match["old"], match["new"]
 

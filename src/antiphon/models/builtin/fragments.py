@@ -134,7 +134,8 @@ def _merge_date(old: Any, said: str) -> str:
 
 
 _NEXT: Final = re.compile(
-    r"(?:the )?(?:(?P<after>day after|next day|following day|day after that)|(?P<before>day before|previous day|day before that))",
+    r"(?:the )?(?:(?P<after>day after|next day|following day|day after that)|(?P<before>day before|previous day|"
+    r"day before that))",
     re.IGNORECASE,
 )
 
@@ -256,11 +257,20 @@ def _read_list(fragment: Fragment, old: Any) -> str | None:
 
 def _read_items(fragment: Fragment, old: Any) -> str | None:
     words = re.sub(r"^and\s+", "", fragment.text, flags=re.IGNORECASE)
+    if _COMMAND.match(words):
+        return None
     named = [word.lower() for word in re.findall(r"[\w'-]+", words)]
     spoken = [word for word in named if word not in ("and", "of", "some", "a", "an", "the", "more")]
     if not spoken or len(spoken) > 2 * MAX_NAME_WORDS or not SMALL_WORDS.isdisjoint(spoken):
         return None
     return _THE.sub("", words, count=1) if _THE.match(words) else words
+
+
+_COMMAND: Final = re.compile(
+    r"(?:remove|delete|take|cross|tick|clear|cancel|drop|move|set|turn|switch|remind|tell|show|read|play|open|call)\b",
+    re.I,
+)
+"""How another request begins, which is no item: "and remove the eggs"."""
 
 
 def _read_dice(fragment: Fragment, old: Any) -> str | None:
@@ -276,8 +286,20 @@ def _read_dice(fragment: Fragment, old: Any) -> str | None:
     return f"{number} {sides[0]}" if sides is not None else f"{number} dice"
 
 
+_ASKED: Final = re.compile(
+    r"(?P<before>(?:who|what|where|when|how|which)\b.*\b(?:of|in|is|was|are|did|"
+    r"about)\s+)(?P<subject>\S+(?: \S+){0,3}?)[?.!]*",
+    re.I,
+)
+"""A question whose last words are what it is about: "what's the capital of France"."""
+
+
 def _read_text(fragment: Fragment, old: Any) -> str | None:
     preposition, words = fragment.bare("about", "for", "on")
+    asked = _ASKED.fullmatch(old) if isinstance(old, str) else None
+    if asked is not None and (fragment.is_marked or fragment.corrects) and len(words.split()) <= MAX_NAME_WORDS:
+        _, subject = fragment.bare("of", "in", "for", "about")
+        return f"{asked['before']}{subject}"
     named = [word.lower() for word in words.split()]
     if preposition == "about" and len(named) <= 2 * MAX_NAME_WORDS:
         return words
@@ -285,9 +307,26 @@ def _read_text(fragment: Fragment, old: Any) -> str | None:
     return words if is_name and old and (fragment.is_marked or fragment.corrects) else None
 
 
+_STEP: Final = re.compile(
+    r"(?:(?:make|turn|put) (?:it|them|that) )?(?:(?:just )?(?:a (?:little )?(?:bit|little|touch|notch)|slightly|"
+    r"even|much|still) )?"
+    r"(?:(?P<up>brighter|warmer|hotter|louder|higher|up)|(?P<down>dimmer|darker|cooler|colder|quieter|lower|down))"
+    r"(?: a (?:little )?(?:bit|little|touch|notch))?",
+    re.IGNORECASE,
+)
+
+
+def find_step(words: str) -> str | None:
+    """Returns the way in which a device that was just spoken of should change: "a bit brighter"."""
+    match = _STEP.fullmatch(words)
+    return None if match is None else "up" if match["up"] else "down"
+
+
 def change_device(fragment: Fragment, args: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the arguments of a request about the home for another room, or another device in the same one."""
     entity = args.get("entity")
+    if "action" in args and (step := find_step(fragment.text)) is not None:
+        return {**{name: value for name, value in args.items() if name != "value"}, "action": step}
     room = find_room(fragment.text)
     if room is not None:
         within = ROOM.search(entity) if isinstance(entity, str) else None
@@ -355,6 +394,7 @@ _READERS: Final[Mapping[Reader, Callable[[Fragment, Any], Any]]] = {
     Reader.TIME: _read_when,
     Reader.DURATION: _read_duration,
     Reader.NUMBER: _read_number,
+    Reader.LEVEL: _read_number,
     Reader.QUANTITY: _read_quantity,
     Reader.UNIT: _read_unit,
     Reader.LIST: _read_list,

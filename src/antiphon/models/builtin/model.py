@@ -415,7 +415,9 @@ def _last_words(calls: Sequence[PlannedCall]) -> tuple[PlannedCall, ...]:
     kept = [
         call
         for call, after in zip(calls, [*calls[1:], None], strict=True)
-        if after is None or call.tool_id != after.tool_id or "entity" not in call.args
+        if after is None
+        or call.tool_id != after.tool_id
+        or "entity" not in call.args
         or (call.args["entity"], call.args.get("area")) != (after.args.get("entity"), after.args.get("area"))
     ]
     return tuple(kept)

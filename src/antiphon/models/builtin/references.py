@@ -25,7 +25,8 @@ _WHICH_DAY: Final = re.compile(
     r"(?:what|which) (?:day|weekday)(?: of the week)? (?:is|was|will) (?:that|it)(?: (?:on|be))?(?=[\s,.!?]*\Z)", re.I
 )
 _TASK: Final = re.compile(
-    r"\b(?P<verb>put|add|stick|pop|write|note|enter|save|get)(?: down)? (?:it|that|this)(?: down)?(?= (?:on|to|onto|in|into)\b)",
+    r"\b(?P<verb>put|add|stick|pop|write|note|enter|save|get)(?: down)? (?:it|that|this)(?: down)?(?= (?:on|to|onto|"
+    r"in|into)\b)",
     re.IGNORECASE,
 )
 _REMIND: Final = re.compile(r"\bremind me (?:about|of|to do) (?:it|that|this)\b", re.IGNORECASE)
@@ -34,8 +35,12 @@ _SECOND_THOUGHTS: Final = re.compile(
     r"[\s,]+(?:instead|rather)(?=[\s.!?]*\Z)",
     re.IGNORECASE,
 )
-_PERSON: Final = re.compile(r"\b(?:him|he|she|they|them|it|her(?!\s+\w)|her(?= (?:on|in|at|from|for|online|please|up|and)\b))\b", re.IGNORECASE)
-_OWNER: Final = re.compile(r"\b(?:his|their|its|her(?= (?!(?:on|in|at|from|for|online|please|up|and)\b)\w))\b", re.IGNORECASE)
+_PERSON: Final = re.compile(
+    r"\b(?:him|he|she|they|them|it|her(?!\s+\w)|her(?= (?:on|in|at|from|for|online|please|up|and)\b))\b", re.IGNORECASE
+)
+_OWNER: Final = re.compile(
+    r"\b(?:his|their|its|her(?= (?!(?:on|in|at|from|for|online|please|up|and)\b)\w))\b", re.IGNORECASE
+)
 _LOOKING_UP: Final = ("web_search", "quick_answer", "linkedin_lookup", "image_generate", "kb_search")
 _THERE: Final = re.compile(
     rf"(?<!\bis )(?<!\bare )(?<!\byou )(?<!\bhi )(?<!\bhello )(?<!\bhey )\b(?:over |in |out )?there{_END}",
@@ -99,7 +104,9 @@ def candidates(text: str, context: Context) -> Iterator[tuple[str, str]]:
             yield "get_day", f"what day of the week is {context.when}"
     if (task := context.task) is not None:
         meant = _SECOND_THOUGHTS.sub("", said)
-        yield from ((tool, _TASK.sub(rf"\g<verb> {task}", meant)) for tool in ("list_", "calendar_") if _TASK.search(meant))
+        yield from (
+            (tool, _TASK.sub(rf"\g<verb> {task}", meant)) for tool in ("list_", "calendar_") if _TASK.search(meant)
+        )
         if _REMIND.search(meant):
             yield "set_reminder", _REMIND.sub(f"remind me about {task}", meant)
     if (subject := context.subject) is not None and _refers(said):

@@ -38,7 +38,9 @@ _SUMS: Final = tuple(
     )
 )
 _ASKED_SUM: Final = re.compile(r"(?:(?:what(?:['’]s| is)|how much is|calculate|take|now)\s+)", re.IGNORECASE)
-_FOR: Final = re.compile(r"\s+(?:for|in|of) (?:the |a |an |my |our )?(?!that\b|it\b)[a-z]+(?: [a-z]+)?\Z", re.IGNORECASE)
+_FOR: Final = re.compile(
+    r"\s+(?:for|in|of) (?:the |a |an |my |our )?(?!that\b|it\b)[a-z]+(?: [a-z]+)?\Z", re.IGNORECASE
+)
 """What an amount is for, which does not change the sum."""
 
 
@@ -66,5 +68,7 @@ def continued(texts: Iterable[str], number: str) -> str | None:
 
 
 def _is_amount(words: str) -> bool:
-    bare = re.sub(r"\s*(?:%|percent|per cent|dollars?|euros?|pounds?|quid|bucks)$", "", words.strip(" ,."), flags=re.IGNORECASE)
+    bare = re.sub(
+        r"\s*(?:%|percent|per cent|dollars?|euros?|pounds?|quid|bucks)$", "", words.strip(" ,."), flags=re.IGNORECASE
+    )
     return parse_number(re.sub(r"^[$€£]", "", bare)) is not None

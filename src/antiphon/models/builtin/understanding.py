@@ -109,7 +109,7 @@ WORLD_ADVANTAGE: Final = 0.17
 _BETWEEN_CLAUSES: Final = re.compile(
     r"[\s,.;!?]+(?:and then|and also|and|then|also|plus)[\s,]+|[,.;!?]+\s+|"
     # Recognisers leave out the comma: "lock the front door turn off the lights".
-    r"\s+(?=(?:turn|switch|lock|unlock|wake me|remind me|set (?:a|an|the|my)|tell me|start a|cancel (?:the|my)|what)\b)",
+    r"\s+(?=(?:turn|switch|lock|unlock|wake me|remind me|set (?:a|an|the|my)|tell me|start a|cancel (?:the|my))\b)",
     re.IGNORECASE,
 )
 
@@ -139,8 +139,8 @@ _REMARK: Final = re.compile(
 _ASKS: Final = re.compile(r"\b(?:what|when|where|which|how|tell|need|want|would like|could use)\b|\?", re.IGNORECASE)
 """What shows that it asks for something all the same."""
 _SUPPOSITION: Final = re.compile(
-    r"(?:if|maybe|perhaps|suppose|imagine|we should|we could|"
-    r"i (?:should|could|might|was|wish|wanted|used|think|thought))\b",
+    r"(?:if|maybe|perhaps|suppose|imagine|"
+    r"(?:i|we) (?:really )?(?:should|could|might|may|was|were|wish|wanted|used|think|thought))\b",
     re.IGNORECASE,
 )
 """How a sentence begins that only thinks about something."""
@@ -470,7 +470,10 @@ class Understanding:
             return Say(replies.only_in(tool.spec.allowed_modes)) if lead >= CLEARER else None
         filler = self._fillers[best]
         filled = filler.fill(phrase.source(0, len(phrase.text)).rstrip(" .!?"))
-        planned = self._plan(best, filled.args) if filled.can_run else None
+        # "Did you take the bins out" names no device.
+        is_about_devices = any(each.reader is Reader.DEVICE for each in filler.arguments.values())
+        can_run = filled.can_run and bool(filled.args or not is_about_devices)
+        planned = self._plan(best, filled.args) if can_run else None
         words = [word for word, _, _ in phrase.words()]
         has_time = any(each.reader in TIMES and name in filled.args for name, each in filler.arguments.items())
         is_clear = lead >= (CLEAR_WITH_TIME if has_time else CLEARER) and NEGATIONS.isdisjoint(words)

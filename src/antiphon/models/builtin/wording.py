@@ -467,7 +467,8 @@ _NO_LONGER: Final = re.compile(
     re.IGNORECASE,
 )
 _APPOINTMENT: Final = re.compile(
-    r"(?:(?:i|we)(?:['’]ve| have)(?: got)? |(?:i['’]m|i am|we['’]re|we are) (?:having |seeing |meeting |going to |off to )(?:the )?|"
+    r"(?:(?:i|we)(?:['’]ve| have)(?: got)? |(?:i['’]m|i am|we['’]re|we are) (?:having |seeing |meeting |going to |"
+    r"off to )(?:the )?|"
     r"there(?:['’]s| is) )(?P<event>\S.*?)[\s,.;]+(?:so |and |please |can you |could you )*"
     r"(?:put|add|enter|note|write|save|stick|pop|get) (?:it|that|this)(?: down)? (?:in|on|to|into) (?:my|the|our) "
     r"(?:calendar|diary|agenda|planner|schedule)"
@@ -477,11 +478,14 @@ _APPOINTMENT: Final = re.compile(
 
 
 _CALLED_OFF: Final = re.compile(
-    r"(?:(?:(?:my|our|the) )?(?P<off>\S.*?) (?:is|was|has been|got|['’]s) (?:off|cancelled|canceled|not happening|called off)|"
+    r"(?:(?:(?:my|our|the) )?(?P<off>\S.*?) (?:is|was|has been|got|['’]s) (?:off|cancelled|canceled|not happening|"
+    r"called off)|"
     r"(?:(?:my|our|the) )?(?P<never>\S.*?) (?:isn['’]?t|is not) happening(?: any ?more)?|"
-    r"(?:i|we) (?:can['’]?t|cannot|won['’]?t|am not|will not) (?:make|make it to|go to|be going to|attend) (?:my |our |the )?"
+    r"(?:i|we) (?:can['’]?t|cannot|won['’]?t|am not|will not) (?:make|make it to|go to|be going to|attend) (?:my |"
+    r"our |the )?"
     r"(?P<missed>\S.*?)(?: any ?more| after all)?|"
-    r"(?:i['’]m|we['’]re) not (?:going to|seeing|meeting|doing|having) (?:my |our |the )?(?P<not>\S.*?)(?: any ?more| after all)?)"
+    r"(?:i['’]m|we['’]re) not (?:going to|seeing|meeting|doing|having) (?:my |our |"
+    r"the )?(?P<not>\S.*?)(?: any ?more| after all)?)"
     r"[\s,.;]+(?:so |and |please |can you |could you |you can )*"
     r"(?:take|get|remove|delete|cancel|wipe|scrap|strike|drop|clear) (?:it|that|this)"
     r"(?: (?:out of|off|from|in|on) (?:my|the|our) (?:calendar|diary|agenda|schedule|planner))(?: please)?[\s.!?]*\Z",
@@ -501,7 +505,8 @@ def _restated(text: str) -> Iterator[str]:
     if match := _APPOINTMENT.match(text):
         yield f"schedule {match['event']}"
     if match := _CALLED_OFF.match(text):
-        yield f"remove {match['off'] or match['never'] or match['missed'] or match['not']} from my calendar"
+        event = next(part for part in match.groups() if part)
+        yield f"remove {event} from my calendar"
 
 
 def _with_antecedent(text: str) -> Iterator[str]:

@@ -16,7 +16,9 @@ from antiphon.words.speech import speak_date, speak_day, speak_span, speak_time
 DEFAULT: Final = timedelta(days=7)
 LONGEST: Final = timedelta(days=92)
 LISTED: Final = 50
-SMALL: Final = frozenset({"a", "an", "the", "my", "our", "with", "for", "at", "to", "of", "and", "appointment", "meeting", "s"})
+SMALL: Final = frozenset(
+    {"a", "an", "the", "my", "our", "with", "for", "at", "to", "of", "and", "appointment", "meeting", "s"}
+)
 """Words that need not be in the title."""
 MOST_FOUND: Final = 3
 SAID: Final = {Mode.TEXT: 6, Mode.VOICE: 4}

@@ -13,7 +13,8 @@ MAX_OPTION_CHARS: Final = 200
 
 _BETWEEN: Final = re.compile(r"\s*[,;\n]\s*(?:(?:or|and)\s+)?|\s+or\s+", re.IGNORECASE)
 _ASKED: Final = re.compile(
-    r"[\s,;.]+(?:(?:so |please |just )*(?:you (?:pick|choose|decide)|(?:pick|choose|decide)(?: one)?(?: for (?:me|us))?|surprise me|"
+    r"[\s,;.]+(?:(?:so |please |just )*(?:you (?:pick|choose|decide)|(?:pick|choose|decide)(?: one)?(?: for (?:me|"
+    r"us))?|surprise me|"
     r"what do you (?:think|say)|which one|your (?:choice|pick)))[\s.?!]*\Z",
     re.IGNORECASE,
 )
