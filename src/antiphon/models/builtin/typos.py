@@ -19,7 +19,8 @@ REMEMBERED: Final = 1024
 
 _SHORT_FORMS: Final = {
     **{"pls": "please", "plz": "please", "thx": "thanks", "tmrw": "tomorrow", "tmr": "tomorrow", "tmw": "tomorrow"},
-    **{"tonite": "tonight", "ur": "your", "ment": "meant", "wat": "what", "wats": "what's", "whats": "what's", "hows": "how's"},
+    **{"tonite": "tonight", "ur": "your", "wat": "what", "wats": "what's", "whats": "what's", "hows": "how's"},
+    **{"ment": "meant"},
     **{"abt": "about", "mins": "minutes", "secs": "seconds", "hrs": "hours", "temp": "temperature", "rn": "right now"},
 }
 _EVERYDAY: Final = frozenset(
