@@ -9,11 +9,11 @@ from functools import lru_cache
 from itertools import chain, combinations, product
 from typing import Any, Final
 
-from hassil import Intents, RecognizeResult, recognize_all
+from hassil import Intents, RangeSlotList, RecognizeResult, recognize_all
 from hassil.intents import Intent
 
 from antiphon.sentences.phrases import Phrase
-from antiphon.sentences.readings import Node, Slot, bare, bare_words, could_go_on, could_read, openers
+from antiphon.sentences.readings import Node, Slot, bare, bare_words, could_go_on, could_read, openers, sample
 
 LANGUAGE: Final = "en"
 
@@ -23,6 +23,7 @@ SLOT: Final = re.compile(r"\{(\w+)\}")
 _CLAUSE_OPENERS: Final = frozenset({"to", "about", "that", "saying"})
 
 _WORDS_REMEMBERED: Final = 8192
+SAMPLES_TO_WARM: Final = 8
 _OPENER_CHARS: Final = 10
 """How many characters of a template's beginning are indexed. Text that begins differently is skipped."""
 
@@ -199,3 +200,20 @@ def _rank(text: str, span: tuple[int, int] | None) -> int:
         return 0
     before = text[: span[0]].split()
     return span[0] if before and before[-1].lower() in _CLAUSE_OPENERS else -span[0]
+
+
+def warm(templates: Iterable[Template]) -> None:
+    """Matches templates with numbers once, since hassil spells out all numbers of a range at its first use: 40 ms for a
+    thousand. Equal ranges share the words."""
+    warmed = set[tuple[int, int, int]]()
+    for template in templates:
+        lists = template.compiled.intent.data[0].slot_lists
+        ranges = {
+            (r.start, r.stop, r.step)
+            for s in template.compiled.slots
+            if isinstance(r := lists[s.list_name], RangeSlotList)
+        }
+        if not ranges <= warmed:
+            warmed |= ranges
+            for text in sample(template.compiled.tree, SAMPLES_TO_WARM, lambda slot: "something"):
+                match_template(template, Phrase(text))

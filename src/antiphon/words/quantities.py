@@ -12,6 +12,7 @@ _AMOUNT: Final = re.compile(
     r"(?<![\w^*])((?:minus|negative|[-−])\s*)?(\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s*/\s*(\d+))?\s*", re.I
 )
 _FEET: Final = re.compile(r"(?:feet|foot|ft)$", re.IGNORECASE)
+_STONE: Final = re.compile(r"stones?$", re.IGNORECASE)
 _HEIGHT: Final = re.compile(
     r"(\d+)\s?(?:['’′](?!['’])(?:\s?(\d+(?:\.\d+)?)(?:\s?(?:[\"”″]|['’]{2}))?)?|[\"”″]|['’]{2})"
 )
@@ -21,7 +22,8 @@ _JOINT: Final = re.compile(r"^(?:(?:of|an?|and)\s+)+|\s*(?:,|\band)\s*$", re.IGN
 def parse_quantity(said: str) -> list[tuple[float | None, str]]:
     """Splits the text into amounts with the words of their units; an amount is None if none was said.
 
-    "half a mile" is [(0.5, "mile")], "6 foot 2" is [(6, "foot"), (2, "inches")], "miles" is [(None, "miles")].
+    "half a mile" is [(0.5, "mile")], "6 foot 2" is [(6, "foot"), (2, "inches")], "11 stone 4" is in stone and "
+    "pounds, "miles" is [(None, "miles")].
     """
     text = write_digits(" ".join(_HEIGHT.sub(_write_out, said[:MAX_CHARS]).split()))
     # "liters per 100 km" and "m^2" have numbers that belong to the unit.
@@ -41,6 +43,8 @@ def parse_quantity(said: str) -> list[tuple[float | None, str]]:
             whole = value  # "2 1/2 cups"
         elif not unit and parts and _FEET.search(parts[-1][1]):
             parts.append((value, "inches"))
+        elif not unit and parts and _STONE.search(parts[-1][1]):
+            parts.append((value, "pounds"))
         else:
             parts.append((value, unit))
     return parts

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache, partial
-from itertools import pairwise
 from typing import Final
 
 from antiphon.words.dates import parse_date, read_when
 from antiphon.words.days import MONTHS, WEEKDAYS
+from antiphon.words.devices import WARMTH, find_levels, find_room
+from antiphon.words.dice import find_dice
 from antiphon.words.holidays import HOLIDAY_WORDS
 from antiphon.words.lists import LIST_ALIASES
 from antiphon.words.numbers import NUMBER_WORDS, parse_number
@@ -49,6 +50,10 @@ class Reader(StrEnum):
     """Things that are put on a list."""
     DEVICE = "device"
     """A device or an area of the home."""
+    LEVEL = "level"
+    """What a device is set to: "thirty percent", "at 21", "halfway"."""
+    DICE = "dice"
+    """Dice to roll: "two dice", "a d20", "three eight-sided dice"."""
     TEXT = "text"
     """Any words: what is quoted, or what is left of the sentence."""
     PERSON = "person"
@@ -146,6 +151,7 @@ _UNITS: Final = (
     r"|centur(?:y|ies)|calories|joules?|watts?|psi|horsepower|bar|volts?|amps?)"
     r"(?:(?: per | an? |/)(?:hour|second|minute|gallon|day|square inch|litre|liter))?"
 )
+_IN_TWO_UNITS: Final = re.compile(r"stones?|foot|feet|ft", re.IGNORECASE)
 _UNIT: Final = re.compile(rf"\b{_UNITS}\b", re.IGNORECASE)
 _AMOUNT_WORDS: Final = NUMBER_WORDS | {"a", "an", "half", "quarter", "and", "minus"}
 _OPERATORS: Final = _words(
@@ -208,6 +214,10 @@ def find(reader: Reader, text: str, names: Container[str] = frozenset()) -> list
             return _lists(text, words)
         case Reader.DEVICE:
             return _devices(text, words, names)
+        case Reader.LEVEL:
+            return [Found(*each) for each in find_levels(text, lambda said: parse_number(said) is not None)]
+        case Reader.DICE:
+            return [Found(*each) for each in find_dice(text)]
         case Reader.EMAIL:
             return [Found(match[0], *match.span()) for match in _EMAIL.finditer(text)]
         case Reader.DIGITS:
@@ -403,7 +413,12 @@ def _quantities(text: str, words: Sequence[_Word]) -> list[Found]:
             part.pop(0)
         attached = re.search(r"\d[\d.,]*$", text[: match.start()])
         if part:
-            found.append(Found(text[part[0].start : match.end()], part[0].start, match.end()))
+            end = match.end()
+            if _IN_TWO_UNITS.fullmatch(match[0]):
+                # "Six foot two", "eleven stone four": the smaller unit is not said.
+                more = [word for word in words if word.start >= end][:1]
+                end = more[0].end if more and parse_number(more[0].text) is not None else end
+            found.append(Found(text[part[0].start : end], part[0].start, end))
         elif attached:
             found.append(Found(text[attached.start() : match.end()], attached.start(), match.end()))
     return _longest_first(iter(found))
@@ -427,23 +442,30 @@ def _devices(text: str, words: Sequence[_Word], names: Container[str]) -> list[F
     """Finds names of kinds of devices, with the words before them that tell which one."""
     found = []
     for at, word in enumerate(words):
-        pair = f"{words[at - 1].text} {word.text}" if at else ""
-        if word.text not in names and pair not in names:
+        name = word.text.removesuffix("'s").removesuffix("’s")
+        pair = f"{words[at - 1].text} {name}" if at else ""
+        if name not in names and pair not in names:
             continue
-        first = at if word.text in names else at - 1
+        first = at if name in names else at - 1
         while first and words[first - 1].text not in _BEFORE_DEVICES and at - first < 3:
             first -= 1
         if not first or words[first - 1].text not in ("the", "my", "all", "our", "both", "every", "any", "of"):
             # Without an article the words before it are a verb or a remark: "please brighten lights".
-            first = at if word.text in names else at - 1
-        found.append(Found(text[words[first].start : word.end], words[first].start, word.end))
-    for device, room in pairwise(found):
-        # "The lights in the kitchen" are the kitchen lights.
-        if re.fullmatch(r"\s+in\s+(?:(?:the|my|our)\s+)?", text[device.end : room.start], re.IGNORECASE):
-            return [Found(f"{room.text} {device.text}", device.start, room.end)]
-    return _longest_first(iter(found))
+            first = at if name in names else at - 1
+        end = word.end - len(word.text) + len(name)
+        found.append(Found(text[words[first].start : end], words[first].start, end))
+    # "The lights in the kitchen" are the kitchen lights, and so are "the lights on in the kitchen".
+    rooms = [each for each in found if find_room(each.text) is not None]
+    others = [each for each in found if each not in rooms]
+    for room in rooms:
+        if len(rooms) == 1 and others and _IN.search(text[: room.start]):
+            return [Found(f"{room.text} {others[0].text}", others[0].start, others[0].end)]
+    if rooms and not others and WARMTH.search(text):
+        return [Found(f"{room.text} heating", room.start, room.end) for room in rooms]
+    return sorted(_longest_first(iter(found)), key=lambda each: each in rooms)
 
 
+_IN: Final = re.compile(r"\bin\s+(?:(?:the|my|our)\s+)?\Z", re.IGNORECASE)
 _BEFORE_DEVICES: Final = _words(
     "the my all our both every a an to in on off of is are any and up down if that me some your"
 )

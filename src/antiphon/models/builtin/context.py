@@ -1,5 +1,6 @@
 """What a conversation is about, as far as its messages tell: the last requests, their results, and what they named."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,6 +16,19 @@ REQUEST_STAYS: Final = 3
 """After how many exchanges "and in London?" no longer refers to a request: thanks and a joke may come in between."""
 
 TIMES: Final = (Reader.WHEN, Reader.DATE, Reader.TIME, Reader.PERIOD)
+
+_LOOK_UPS: Final = frozenset({"quick_answer", "web_search", "linkedin_lookup", "kb_search"})
+_ABOUT: Final = re.compile(
+    r"(?:(?:please )?(?:tell me |do you know )?(?:who|what|where)(?:['’]s| is| was| are| were) (?:an? |the )?|"
+    r"(?:tell me |what do you know )?about (?:an? |the )?|"
+    r"(?:what|when|how|where)\b.* (?:about|was|is|did) )?(?P<subject>[A-Z]\w+(?: (?:[A-Z]\w+|of|the|de|van|von|"
+    r"da))*(?: [A-Z]\w+)?)"
+    r"(?: (?:born|die|live|from))?",
+)
+"""A question about something that has a name."""
+_WHO: Final = re.compile(
+    r"(?:who|what)(?:['’]s| is| was) (?:an? |the )?(?P<subject>[a-z]\w+(?: \w+){0,3})", re.IGNORECASE
+)
 
 KindOf = Callable[[str, str], Reader | None]
 """Tells of which kind a parameter of a tool is."""
@@ -148,6 +162,32 @@ class Context:
                     return event
                 case {"events": _}:
                     return None
+        return None
+
+    @property
+    def task(self) -> str | None:
+        """What the last request was to remind of, or put on a list or into the calendar."""
+        for call in self.request.calls if self.request is not None else ():
+            match call.tool_id, call.args, call.data:
+                case _, _, {"events": [{"title": str(title)}]} | {"event": {"title": str(title)}}:
+                    return title
+                case "set_reminder", {"message": str(message)}, _ if message:
+                    return message.removeprefix("to ")
+                case "list_add" | "list_remove", {"item": str(item)}, _ if item:
+                    return item
+                case "calendar_create_event", {"title": str(title)}, _ if title:
+                    return title
+        return None
+
+    @property
+    def subject(self) -> str | None:
+        """Whom or what the last request asked about: "Marie Curie" of "who was Marie Curie"."""
+        for call in self.request.calls if self.request is not None else ():
+            asked = call.args.get("query") if call.tool_id in _LOOK_UPS else None
+            if isinstance(asked, str):
+                said = asked.strip(" ?.!")
+                match = _ABOUT.fullmatch(said) or _WHO.fullmatch(said)
+                return None if match is None else match["subject"]
         return None
 
     @property

@@ -14,13 +14,14 @@ from antiphon.sentences.readings import words
 from antiphon.sentences.templates import Argument, Grammar
 from antiphon.tools.tool import Tool
 from antiphon.words.days import WEEKDAYS
+from antiphon.words.devices import trim_name
 from antiphon.words.numbers import NUMBER_WORDS, parse_ordinal
 from antiphon.words.readers import FREE, Found, Reader, find, is_time_word, is_whole, reads
 
 ORDER: Final = (
     *(Reader.EMAIL, Reader.LIST, Reader.QUANTITY, Reader.EXPRESSION, Reader.WHEN, Reader.DURATION, Reader.PERIOD),
-    *(Reader.DATE, Reader.TIME, Reader.PLACE, Reader.DEVICE, Reader.UNIT, Reader.NUMBER, Reader.DIGITS),
-    *(Reader.SPELLING, Reader.PERSON, Reader.ITEMS, Reader.TEXT),
+    *(Reader.DATE, Reader.TIME, Reader.PLACE, Reader.DEVICE, Reader.LEVEL, Reader.DICE, Reader.UNIT, Reader.NUMBER),
+    *(Reader.DIGITS, Reader.SPELLING, Reader.PERSON, Reader.ITEMS, Reader.TEXT),
 )
 """What says most about the words it finds comes first. Any words are what is left in the end."""
 TIMES: Final = frozenset({Reader.WHEN, Reader.DATE, Reader.TIME, Reader.PERIOD, Reader.DURATION})
@@ -43,6 +44,12 @@ _SYNONYMS: Final = {
     "close": frozenset(["shut"]),
 }
 """Other words for values that many tools have."""
+_LESS: Final = {
+    **dict.fromkeys(("bright", "light", "hot", "warm", "loud", "high"), "lower"),
+    **dict.fromkeys(("dark", "dim", "cold", "chilly", "quiet", "low"), "raise"),
+}
+_TOO_MUCH: Final = re.compile(rf"\btoo ({'|'.join(_LESS)})\b", re.IGNORECASE)
+"""What is too much should be less."""
 _CLAUSE: Final = re.compile(r"\b(?:to|about|that|called|named|titled|saying)\s+(?=\S)", re.IGNORECASE)
 _MARKED: Final = re.compile(
     r"\b(?:(?:called|named|titled|label(?:l)?ed|about|(?:call|name|label)(?: (?:it|that))?)\s+(?:the\s+)?|"
@@ -98,7 +105,8 @@ class Filler:
         self._required = [
             name for name in tool.spec.parameters.get("required") or () if "default" not in self._properties[name]
         ]
-        self._names = frozenset(_names(grammar))
+        said = {value for schema in self._properties.values() for value in schema.get("enum", ())}
+        self._names = frozenset(_names(grammar)) - said
         self._kinds = frozenset(name for name in self._names if " " not in name and not is_time_word(name))
         self._request_words = _request_words(grammar)
 
@@ -126,10 +134,15 @@ class Filler:
 
     def repair(self, args: Mapping[str, Any]) -> dict[str, Any] | None:
         """Returns the arguments of a template's slots, without the words around a time that belong to something else:
-        "three minutes for my tea" is three minutes. None if a slot took no more than "the"."""
+        "three minutes for my tea" is three minutes. None if a slot took no more than "the", or what is no device."""
         repaired = dict(args)
         for name, argument in self.arguments.items():
             said = args.get(name)
+            if argument.reader is Reader.DEVICE and isinstance(said, str) and said:
+                if (device := trim_name(said)) is None:
+                    return None
+                repaired[name] = device
+                continue
             if (
                 not isinstance(said, str)
                 or not said
@@ -323,11 +336,12 @@ class Filler:
 
     def _choices(self, text: str, taken: Sequence[Found]) -> dict[str, Any]:
         """Returns the arguments of few values of which one is said: "turn the lights off"."""
-        said = [word for word, _, _ in Phrase(text).words()]
+        said = _TOO_MUCH.sub(lambda match: _LESS[match[1].lower()], Phrase(text).text)
+        words = [word for word, _, _ in Phrase(said).words()]
         chosen: dict[str, Any] = {}
         for name, schema in self._properties.items():
             values = [value for value in schema.get("enum", ()) if isinstance(value, str)]
-            hits = [value for word in said for value in values if _says(word, value)]
+            hits = [value for word in words for value in values if _says(word, value)]
             if name not in self.arguments and len(set(hits)) == 1:
                 chosen[name] = hits[0]
         return chosen

@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from antiphon.models.builtin import references, replies, small_talk
+from antiphon.models.builtin import references, replies, small_talk, sums
 from antiphon.models.builtin.context import TIMES, Context, DoneCall
-from antiphon.models.builtin.fragments import Fragment, change_device, is_place, kind_of, read
+from antiphon.models.builtin.fragments import Fragment, change_device, find_step, is_place, kind_of, read
 from antiphon.models.builtin.understanding import words_of
 from antiphon.models.builtin.understood import Ask, PlannedCall, Run, Say, Understood
-from antiphon.models.builtin.undoing import undo
+from antiphon.models.builtin.undoing import UNDO, undo
 from antiphon.sentences.templates import Argument
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
-from antiphon.words.numbers import parse_number, write_digits
+from antiphon.words.numbers import write_digits
 from antiphon.words.readers import Reader
 
 MAX_CHARS: Final = 120
@@ -32,11 +32,12 @@ _GAP: Final = r"(?:[\s,.!;:…—–-]+|\Z)"
 
 _CORRECTS: Final = (
     r"no|nope|nah|wait|sorry|oops|whoops|actually|i mean|i meant|i said|i wanted|rather|correction|wrong|not that|"
-    r"scratch that|my mistake|i misspoke|that(?:['’]s| is) (?:wrong|not right|not it|not what i (?:meant|said|"
+    r"scratch that|my mistake|my bad|i misspoke|on second thoughts?|come to think of it|(?:i|i['’]ve) changed my mind|"
+    r"that(?:['’]s| is) (?:wrong|not right|not it|not what i (?:meant|said|"
     r"asked for))|"
     r"(?:please )?make (?:it|that)|(?:please )?change (?:it|that|the \w+) to|(?:please )?(?:set|move|"
     r"switch) (?:it|that) (?:to|for)|"
-    r"(?:it|that) should (?:be|have been)"
+    r"(?:it|that) should (?:be|have been)|let['’]s (?:make|say)(?: (?:it|that))?|i ment"
 )
 _SOFT: Final = (
     r"oh|ah|um+|uh+|erm?|hm+|well|hey|please|but|hang on|hold on|excuse me|just|it['’]s|it is|can you|could you|"
@@ -45,7 +46,8 @@ _SOFT: Final = (
 )
 _CORRECTION: Final = re.compile(rf"(?:(?P<strong>{_CORRECTS})|{_SOFT}){_GAP}", re.IGNORECASE)
 _CORRECTION_END: Final = re.compile(
-    rf"[\s,]+(?:instead|please|i mean|i meant|i said|rather|thanks|thank you|sorry){_END}", re.IGNORECASE
+    rf"[\s,]+(?:instead|please|i mean|i meant|i ment|i said|rather|thanks|thank you|sorry|that is|i should say){_END}",
+    re.IGNORECASE,
 )
 _NOT_THIS: Final = re.compile(r"not\s+(?P<old>.+?)(?:\s*,\s*|\s+)(?:but\s+|i said\s+|i meant\s+)?(?P<new>\S+.*)", re.I)
 _THIS_NOT: Final = re.compile(r"(?P<new>.+?)\s*,?\s+(?:and\s+)?not\s+(?P<old>.+)", re.IGNORECASE)
@@ -54,12 +56,16 @@ _LEAD: Final = re.compile(
     rf"(?:(?P<strong>and(?: also)?|also|plus|(?:and )?what about|(?:and )?how about|what if (?:it['’]s|it is|i say)|"
     r"(?:do )?the same(?: thing)?|same(?: thing| question)?|(?:and )?(?:what|how)(?:['’]s| is| was| will|"
     r" would) it(?: be)?(?: like)?|or)|"
-    rf"ok|okay|so|well|oh|now|then|hm+|um+|uh+|great|thanks|thank you|cool|nice|right|please|do){_GAP}",
+    rf"ok|okay|so|well|oh|ooh|ah|yes|yeah|yep|wait|hang on|actually|now|then|hm+|um+|uh+|great|thanks|thank you|"
+    rf"cool|nice|right|please|do){_GAP}",
     re.IGNORECASE,
 )
+_WEAK_LEAD: Final = re.compile(r"\A(?:(?:ok|okay|so|well|oh|now|then)[\s,]+)+(?=\w)", re.IGNORECASE)
 _MISHEARD_LEAD: Final = re.compile(r"\A(?:end(?:on|in|ing)?|anden|hand|add)\b(?:\s+(?:in|on))?\s+(?=\S)", re.IGNORECASE)
 """What recognisers write for "and in": "Endon London"."""
 _LEAD_END: Final = re.compile(rf"[\s,]+(?:then|please|too|as well|instead|also|now|though|again){_END}", re.IGNORECASE)
+_INSTEAD: Final = re.compile(r"\b(?:on second thoughts?|changed my mind|instead|rather)\b", re.IGNORECASE)
+_TOO: Final = re.compile(r"\b(?:also|too|as well)\b", re.IGNORECASE)
 _ANOTHER: Final = re.compile(
     r"(?:(?:another|a second|one more|a third)(?: one| timer| alarm| reminder)?|one)\s+(?=(?:for|at|in|on|about)\b)",
     re.I,
@@ -67,25 +73,17 @@ _ANOTHER: Final = re.compile(
 
 _AGAIN: Final = re.compile(
     rf"(?:(?:ok|okay|and|please|now|so|haha|ha|lol|good|great|nice)[\s,.!]+)*(?:(?:do|try|roll|throw|flip|toss|"
-    rf"check|ask|run|play)\s+)?"
-    r"(?:(?:it|that|them|the (?:dice|coin)|a coin|the same(?: thing)?|same)\s+)?"
-    rf"(?:again|once more|once again|one more time|another(?: one| time| go)?|one more(?: please)?|"
+    rf"check|ask|run|play|pick|choose|decide|draw|spin|shuffle|go|have (?:a|another)|give it|tell me|give me|"
+    rf"let['’]s (?:go|hear|do|have))\s+)?"
+    r"(?:(?:it|that|them|the (?:dice|coin|die)|a coin|a die|one|the same(?: thing)?|same)\s+)?"
+    rf"(?:again|once more|once again|one more time|another(?: one| time| go| try| roll| flip| toss| joke)?|"
+    rf"one more(?: please| go| try| roll| flip| joke)?|a (?:new|different|second) one|go|"
     rf"(?:the )?same again|more)"
     rf"(?:\s+(?:please|for me|then))*{_END}",
     re.IGNORECASE,
 )
-_UNDO: Final = re.compile(
-    r"(?:(?:no|oh|sorry|ok|okay|wait|actually|please|well|oops)[\s,.!]+)*"
-    r"(?:(?:please )?(?:cancel|delete|remove|undo|scratch|drop|get rid of|revert|turn off|call off)"
-    r"(?:\s+(?:it|that|this|them|the last one|that one|this one|what you (?:just )?did|"
-    r"(?:that|this|the last) (?P<what>timer|alarm|reminder|event|meeting|appointment|item|entry)))?|"
-    r"take (?:it|that) (?:back|off(?: again)?)|(?:i (?:do not|don['’]t) (?:want|need) (?:it|that)(?: any ?more)?))"
-    rf"(?:\s+(?:again|please|then|now))*{_END}",
-    re.IGNORECASE,
-)
-
 _CHANGE_ORDER: Final = (
-    *(Reader.EXPRESSION, Reader.DURATION, Reader.QUANTITY, Reader.UNIT, Reader.NUMBER),
+    *(Reader.EXPRESSION, Reader.DURATION, Reader.QUANTITY, Reader.UNIT, Reader.NUMBER, Reader.LEVEL, Reader.DICE),
     *(Reader.WHEN, Reader.TIME, Reader.DATE, Reader.PERIOD, Reader.LIST, Reader.PLACE, Reader.ITEMS, Reader.TEXT),
 )
 """The most special kinds come first: any words can be a text."""
@@ -96,37 +94,6 @@ _WEEK: Final = re.compile(
 )
 _SIBLINGS: Final = {"get_weather": "get_forecast", "get_forecast": "get_weather"}
 _SUBJECTS: Final = ("what is {}", "what is on {}", "show me {}")
-
-_SUMMED: Final = r"(?P<x>.+?)"
-_SUMS: Final = tuple(
-    (re.compile(pattern + _END, re.IGNORECASE), made)
-    for pattern, made in (
-        (
-            rf"(?:(?:that|it|the result) )?(?P<op>plus|minus|times|multiplied by|divided by|over|to the power of|"
-            rf"modulo) {_SUMMED}",
-            "{n} {op} {x}",
-        ),
-        (rf"(?:(?:add|put) (?:on )?{_SUMMED}(?: (?:to (?:that|it|the result)|on top))?)", "{n} plus {x}"),
-        (
-            rf"(?:subtract|take away|take off|take|deduct) {_SUMMED}(?: (?:from|off) (?:that|it|the result)| away)?",
-            "{n} minus {x}",
-        ),
-        (rf"multiply (?:(?:that|it|the result) )?(?:by|with) {_SUMMED}", "{n} times {x}"),
-        (rf"divide (?:(?:that|it|the result) )?by {_SUMMED}", "{n} divided by {x}"),
-        (r"double(?: (?:that|it))?|twice (?:that|it)", "{n} times 2"),
-        (r"triple(?: (?:that|it))?", "{n} times 3"),
-        (r"halve(?: (?:that|it))?|(?:the )?half of (?:that|it)|half that", "{n} divided by 2"),
-        (r"(?:a|one) third of (?:that|it)", "{n} divided by 3"),
-        (r"(?:a|one) quarter of (?:that|it)", "{n} divided by 4"),
-        (r"(?:that |it )?squared|square (?:that|it)", "{n} squared"),
-        (r"(?:that |it )?cubed", "{n} cubed"),
-        (r"(?:the )?square root(?: of (?:that|it))?", "square root of {n}"),
-        (rf"{_SUMMED} (?:percent|per cent|%) of (?:that|it)", "{x} percent of {n}"),
-        (rf"{_SUMMED} (?:percent|per cent|%) off(?: (?:that|it))?", "{x} percent off {n}"),
-    )
-)
-_ASKED_SUM: Final = re.compile(r"(?:(?:what(?:['’]s| is)|how much is|calculate|take|now)\s+)", re.IGNORECASE)
-_CALCULATE: Final = "calculate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +119,7 @@ class FollowUps:
         if not context.exchanges or len(text) > MAX_CHARS:
             return None
         if (resolved := references.resolve(text, context, find_request, plain)) is not None:
-            return self._allowed(resolved, mode)
+            return self._allowed(self._instead(text, resolved, context), mode)
         found = self._undo(text, context, plain) or self._correct(text, context, find_request, plain)
         found = found or self._continue_sum(text, context)
         if found is None and plain is None:
@@ -170,17 +137,24 @@ class FollowUps:
             return resolved.calls[0] if len(resolved.calls) == 1 else None
         another = _ANOTHER.match(rest)
         if self.tools[first.tool_id].spec.writes and another is None:
-            return None
+            return self._for_more_devices(first, rest)
         fragment = Fragment(rest[another.end() :] if another else rest, corrects=another is not None, is_marked=False)
         kinds = {Reader.DURATION, *TIMES} if another else {Reader.PLACE, *TIMES}
         args = self._change(DoneCall(first.tool_id, first.args, None), fragment, kinds)
+        return None if args is None else PlannedCall(first.tool_id, args, first.say)
+
+    def _for_more_devices(self, first: PlannedCall, rest: str) -> PlannedCall | None:
+        """Returns the second of "turn off the lights in the kitchen and the hall", or "… and the fan"."""
+        if self.kind_of(first.tool_id, "entity") is not Reader.DEVICE:
+            return None
+        args = change_device(Fragment(rest), first.args)
         return None if args is None else PlannedCall(first.tool_id, args, first.say)
 
     def is_whole(self, text: str) -> bool:
         """Whether the text may be a complete follow-up or correction, whatever was said before it."""
         if len(text) > MAX_CHARS:
             return False
-        if _AGAIN.fullmatch(text) or _UNDO.fullmatch(text) or any(p.fullmatch(text.strip()) for p, _ in _SUMS):
+        if _AGAIN.fullmatch(text) or UNDO.fullmatch(text) or sums.is_whole(text):
             return True
         for pattern in (_LEAD, _CORRECTION):
             lead, rest = _strip_lead(text, pattern)
@@ -226,6 +200,8 @@ class FollowUps:
 
     def _change_all(self, call: DoneCall, fragment: Fragment) -> dict[str, Any] | None:
         """Like `_change`, but the fragment may say two things: "in Paris tomorrow"."""
+        if (amount := self._change(call, fragment, {Reader.QUANTITY})) is not None:
+            return amount
         words = fragment.text.split()
         for at in range(1, len(words) if len(words) <= MAX_SPLIT_WORDS else 0):
             first = replace(fragment, text=" ".join(words[:at]).rstrip(","))
@@ -237,7 +213,12 @@ class FollowUps:
             twice = self._change(replace(call, args=once), second, kinds | {Reader.UNIT})
             if twice is not None and sum(twice.get(name) != call.args.get(name) for name in twice) >= 2:
                 return twice
-        return self._change(call, fragment)
+        _, _, explained = fragment.text.rpartition(", ")
+        # "And bonfire night, 5 November?"
+        by_date = (
+            self._change(call, replace(fragment, text=explained), {*TIMES}) if explained != fragment.text else None
+        )
+        return self._change(call, fragment) or by_date
 
     def _checked(self, tool: Tool, call: DoneCall, args: dict[str, Any]) -> dict[str, Any] | None:
         complete, _ = tool.arguments.complete(args)
@@ -253,11 +234,13 @@ class FollowUps:
         if misheard is not None and is_place(text[misheard.end() :].strip(" .?!")):
             text = f"and in {text[misheard.end() :]}"
         lead, rest = _strip_lead(text, _LEAD)
-        rest, _ = _strip_end(rest, _LEAD_END)
+        rest = rest if lead else _WEAK_LEAD.sub("", rest)
+        rest, ending = _strip_end(rest, _LEAD_END)
         rest = rest.strip(" ,.!?")
         another = _ANOTHER.match(rest)
         rest = rest[another.end() :] if another else rest
-        is_marked = bool(lead) or another is not None
+        is_step = find_step(rest) is not None
+        is_marked = bool(lead) or another is not None or is_step or _TOO.search(ending) is not None
         if not rest or (not is_marked and (last is not request or small_talk.find(words_of(rest)) is not None)):
             return None
         fragment = Fragment(rest, corrects=another is not None, is_marked=is_marked)
@@ -273,18 +256,25 @@ class FollowUps:
             if args is None:
                 continue
             planned = PlannedCall(call.tool_id, args, None)
-            if tool.spec.writes and call.succeeded and not self._adds(call, args, lead, another is not None):
+            if (
+                tool.spec.writes
+                and call.succeeded
+                and not self._adds(call, args, f"{lead} {ending}", another is not None)
+            ):
                 return Ask(replies.the_same_with(rest), planned)
             return Run((planned,))
         return self._change_subject(rest, context, find_request) if lead else None
 
-    def _adds(self, call: DoneCall, args: Mapping[str, Any], lead: str, is_another: bool) -> bool:
-        """Whether the text clearly asks to do the same once more, for something else."""
-        if is_another:
+    def _adds(self, call: DoneCall, args: Mapping[str, Any], around: str, is_another: bool) -> bool:
+        """Whether the text clearly asks to do the same once more, for something else. `around` are the words before and
+        after what it names."""
+        if is_another or _TOO.search(around):
             return True
         changed = {self.kind_of(call.tool_id, name) for name in args if args[name] != call.args.get(name)}
+        if args.get("action") in ("up", "down"):
+            return True
         if changed == {Reader.ITEMS}:
-            return lead.startswith(("and", "also", "plus"))
+            return re.search(r"\b(?:and|plus)\b", around) is not None
         return changed == {Reader.DEVICE}
 
     def _complete(self, call: DoneCall, fragment: Fragment) -> dict[str, Any] | None:
@@ -341,10 +331,12 @@ class FollowUps:
         rest, ending = _strip_end(rest, _CORRECTION_END)
         rest = rest.strip(" ,.!?")
         marks = (
-            bool(lead) or was_asked or bool(re.search(r"\b(?:mean|meant|said|instead|rather|sorry)\b", ending, re.I))
+            bool(lead)
+            or was_asked
+            or bool(re.search(r"\b(?:mean|meant|ment|said|say|instead|rather|sorry)\b", ending, re.I))
         )
-        for match in filter(None, (_NOT_THIS.fullmatch(rest), _THIS_NOT.fullmatch(rest))):
-            found = self._correct_named(request.calls, match["old"], match["new"])
+        for old, new in _opposed(rest):
+            found = self._correct_named(request.calls, old, new)
             if found is not None:
                 return found
         if not marks or not rest:
@@ -378,6 +370,19 @@ class FollowUps:
                     return self._redo(call, args)
         return None
 
+    def _instead(self, text: str, resolved: Run, context: Context) -> Run:
+        """Takes back what was done if the user wants something else instead: "on second thoughts put it on my list"."""
+        done = context.request.calls if context.request is not None else ()
+        if _INSTEAD.search(text) is None or len(done) != 1 or not all(map(self._writes, resolved.calls)):
+            return resolved
+        undoing = undo(done[0], corrects=True)
+        if undoing is None or undoing.tool_id in {call.tool_id for call in resolved.calls}:
+            return resolved
+        return Run((undoing, *resolved.calls))
+
+    def _writes(self, call: PlannedCall) -> bool:
+        return self.tools[call.tool_id].spec.writes
+
     def _redo_whole(self, calls: tuple[DoneCall, ...], whole: Run, lead: str) -> Understood | None:
         """A whole request after "no" takes the place of a timer or an alarm that was just set; others stay."""
         done = next((call for call in reversed(calls) if call.succeeded), None)
@@ -398,6 +403,15 @@ class FollowUps:
         undoing = undo(call, corrects=True)
         return Run((planned,) if undoing is None else (undoing, planned))
 
+    def _continue_sum(self, text: str, context: Context) -> Run | None:
+        """Goes on with the last result: "plus ten", "half of that"."""
+        number = context.number
+        if number is None or sums.CALCULATE not in self.tools:
+            return None
+        _, rest = _strip_lead(text, _LEAD)
+        expression = sums.continued(dict.fromkeys((text, rest)), number)
+        return None if expression is None else Run((PlannedCall(sums.CALCULATE, {"expression": expression}, None),))
+
     # Again, and undone.
 
     def _again(self, text: str, context: Context) -> Understood | None:
@@ -414,11 +428,11 @@ class FollowUps:
         return Run(planned) if len(calls) == 1 else None
 
     def _undo(self, text: str, context: Context, plain: Run | None) -> Understood | None:
-        match = _UNDO.fullmatch(text)
+        match = UNDO.fullmatch(text)
         request = context.request
         if match is None or request is None:
             return None
-        if match["what"] in ("event", "meeting", "appointment"):
+        if match["what"] in ("event", "meeting", "appointment") or match["where"]:
             if context.event is None:
                 return Say(replies.WHICH_EVENT) if plain is None else None
             return Run((PlannedCall("calendar_delete_event", {"event": context.event}, None),))
@@ -438,31 +452,21 @@ class FollowUps:
             return Run((PlannedCall("calendar_delete_event", {"event": context.event}, None),))
         return Say(replies.CANNOT_UNDO) if done and request is context.last else None
 
-    # Sums.
 
-    def _continue_sum(self, text: str, context: Context) -> Run | None:
-        """Goes on with the last result: "plus ten", "half of that"."""
-        number = context.number
-        if number is None or _CALCULATE not in self.tools:
-            return None
-        _, rest = _strip_lead(text, _LEAD)
-        for said in dict.fromkeys((text, rest, _ASKED_SUM.sub("", rest, count=1))):
-            for pattern, made in _SUMS:
-                match = pattern.fullmatch(said.strip())
-                if match is None:
-                    continue
-                parts = match.groupdict()
-                if "x" in parts and not _is_amount(parts["x"]):
-                    continue
-                shown = f"({number})" if number.startswith("-") else number
-                expression = made.format(n=shown, **{name: part for name, part in parts.items() if part})
-                return Run((PlannedCall(_CALCULATE, {"expression": expression}, None),))
-        return None
-
-
-def _is_amount(words: str) -> bool:
-    bare = re.sub(r"\s*(?:%|percent|per cent)$", "", words.strip(" ,."), flags=re.IGNORECASE)
-    return parse_number(bare) is not None
+def _opposed(text: str) -> Iterator[tuple[str, str]]:
+    """Yields what may be wrong and what is meant instead: "not Paris, Lyon", "not the fan the light", "Lyon, not "
+    "Paris"."""
+    if match := _NOT_THIS.fullmatch(text):
+        yield match["old"], match["new"]
+    words = text.split()
+    if words[:1] and words[0].lower() == "not" and len(words) <= MAX_SPLIT_WORDS:
+        for at in range(len(words) - 1, 1, -1):
+            yield (
+                re.sub(r"^(?:the|my|at|in|on|for)\s+", "", " ".join(words[1:at]), flags=re.IGNORECASE),
+                " ".join(words[at:]),
+            )
+    if match := _THIS_NOT.fullmatch(text):
+        yield match["old"], match["new"]
 
 
 def _properties(tool: Tool) -> Iterator[str]:
@@ -492,5 +496,8 @@ def _strip_lead(text: str, pattern: re.Pattern[str]) -> tuple[str, str]:
 
 
 def _strip_end(text: str, pattern: re.Pattern[str]) -> tuple[str, str]:
-    match = pattern.search(text)
-    return (text[: match.start()], match[0]) if match and match.start() > 0 else (text, "")
+    """Returns the text without the words at its end that match, however many, and these words."""
+    end = ""
+    while (match := pattern.search(text)) and match.start() > 0:
+        text, end = text[: match.start()], match[0] + end
+    return text, end

@@ -9,6 +9,8 @@ from typing import Any, Final
 from antiphon.models.builtin.fuzzy import SMALL_WORDS
 from antiphon.words.dates import parse_date, parse_when
 from antiphon.words.days import MONTHS
+from antiphon.words.devices import KIND, ROOM, find_room
+from antiphon.words.dice import parse_dice
 from antiphon.words.lists import NOTES, SHOPPING, TO_DO, list_name
 from antiphon.words.numbers import parse_number, write_digits
 from antiphon.words.periods import parse_period
@@ -36,22 +38,14 @@ _NAMES: Final[Mapping[str, Reader]] = {
     "from_unit": Reader.QUANTITY,
     "to_unit": Reader.UNIT,
     "list": Reader.LIST,
+    "dice": Reader.DICE,
 }
 """The kind of a parameter whose tool does not say it."""
 
-_ROOM_LIST: Final = (
-    "bedroom|living room|kitchen|bathroom|dining room|office|study|hallway|hall|nursery|garage|basement|cellar|attic|"
-    "loft|"
-    "guest room|guest bedroom|master bedroom|kids'? room|kid's room|children's room|playroom|laundry room|utility room|"
-    "pantry|conservatory|sunroom|workshop|shed|greenhouse|corridor|toilet|lounge|porch|garden|patio|terrace|balcony|"
-    "upstairs|downstairs"
-)
-_ROOM: Final = re.compile(rf"(?:{_ROOM_LIST})", re.IGNORECASE)
-_KIND_OF_DEVICE: Final = re.compile(
-    r".*\b(?:lights?|lamps?|heating|heater|thermostat|fan|tv|television|radio|blinds?|curtains?|shutters?|door|gate|"
-    r"window|windows|plug|switch|oven|vacuum|air conditioning|speakers?|alarm|lock)",
-    re.IGNORECASE,
-)
+_KIND_OF_DEVICE: Final = re.compile(rf".*\b(?:{KIND})", re.IGNORECASE)
+_NUMBER: Final = r"-?\d[\d,]*(?:\.\d+)?"
+_AMOUNT: Final = re.compile(r"(-?\d[\d.,]*|an?|one)\s+(\D+)", re.IGNORECASE)
+_SIDES: Final = re.compile(r"\d*[- ]?sided dice|d\d+", re.IGNORECASE)
 _SCALES: Final = re.compile(r"(?:degrees )?(?:celsius|fahrenheit|kelvin|metric|imperial)", re.IGNORECASE)
 _THE: Final = re.compile(r"(?:the|my|our|a|an|some)\s+", re.IGNORECASE)
 
@@ -104,7 +98,7 @@ def _read_place(fragment: Fragment, old: Any) -> str | None:
 
 def _is_otherwise_known(name: str) -> bool:
     return (
-        _ROOM.fullmatch(name) is not None
+        ROOM.fullmatch(name) is not None
         or _SCALES.fullmatch(name) is not None
         or parse_number(name) is not None
         or parse_period(name, _ANY_MOMENT) is not None
@@ -114,6 +108,8 @@ def _is_otherwise_known(name: str) -> bool:
 
 def _read_date(fragment: Fragment, old: Any) -> str | None:
     _, words = fragment.bare("until", "till", "for", "on", "at", "over", "in")
+    if (day := _beside(words, old)) is not None:
+        return day
     for text in (fragment.text, words):
         if parse_date(text, _ANY_MOMENT.date()) is not None:
             return _merge_date(old, words if parse_date(words, _ANY_MOMENT.date()) is not None else text)
@@ -137,8 +133,25 @@ def _merge_date(old: Any, said: str) -> str:
     return said if day is None else f"the {day[1]} of {month[0]}"
 
 
+_NEXT: Final = re.compile(
+    r"(?:the )?(?:(?P<after>day after|next day|following day|day after that)|(?P<before>day before|previous day|"
+    r"day before that))",
+    re.IGNORECASE,
+)
+
+
+def _beside(words: str, old: Any) -> str | None:
+    """Returns the day that the words place beside the old one: "the day after"."""
+    match = _NEXT.fullmatch(words)
+    if match is None or not isinstance(old, str) or parse_date(old, _ANY_MOMENT.date()) is None:
+        return None
+    return f"the day {'after' if match['after'] else 'before'} {old}"
+
+
 def _read_period(fragment: Fragment, old: Any) -> str | None:
     _, words = fragment.bare("for", "on", "over", "during")
+    if (day := _beside(words, old)) is not None:
+        return day
     return words if parse_period(words, _ANY_MOMENT) is not None else None
 
 
@@ -147,6 +160,10 @@ def _read_when(fragment: Fragment, old: Any) -> str | None:
     _, words = fragment.bare("for(?= (?:at|on|tomorrow|today|next|every))", "for", "to", "until", "till")
     if not fragment.corrects and parse_number(words) is not None:
         return None
+    if (day := _beside(words, old)) is not None:
+        return day
+    if isinstance(old, str) and (merged := _merge_date(old, words)) != words:
+        return merged
     try:
         parse_schedule(words, _ANY_MOMENT)
     except ScheduleError as error:
@@ -206,7 +223,10 @@ def _read_number(fragment: Fragment, old: Any) -> int | float | None:
 
 def _read_quantity(fragment: Fragment, old: Any) -> str | None:
     _, words = fragment.bare("for", "of", "in")
-    match = re.fullmatch(r"(-?\d[\d.,]*|an?|one)\s+(\D+)", write_digits(words))
+    said = write_digits(words)
+    if re.fullmatch(_NUMBER, said) and isinstance(old, str) and (amount := _AMOUNT.fullmatch(write_digits(old))):
+        return f"{said} {amount[2]}"
+    match = _AMOUNT.fullmatch(said)
     if match is None or not _is_unit(match[2]):
         return None
     return f"{match[1]} {match[2]}"
@@ -237,6 +257,8 @@ def _read_list(fragment: Fragment, old: Any) -> str | None:
 
 def _read_items(fragment: Fragment, old: Any) -> str | None:
     words = re.sub(r"^and\s+", "", fragment.text, flags=re.IGNORECASE)
+    if _COMMAND.match(words):
+        return None
     named = [word.lower() for word in re.findall(r"[\w'-]+", words)]
     spoken = [word for word in named if word not in ("and", "of", "some", "a", "an", "the", "more")]
     if not spoken or len(spoken) > 2 * MAX_NAME_WORDS or not SMALL_WORDS.isdisjoint(spoken):
@@ -244,8 +266,40 @@ def _read_items(fragment: Fragment, old: Any) -> str | None:
     return _THE.sub("", words, count=1) if _THE.match(words) else words
 
 
+_COMMAND: Final = re.compile(
+    r"(?:remove|delete|take|cross|tick|clear|cancel|drop|move|set|turn|switch|remind|tell|show|read|play|open|call)\b",
+    re.I,
+)
+"""How another request begins, which is no item: "and remove the eggs"."""
+
+
+def _read_dice(fragment: Fragment, old: Any) -> str | None:
+    """Reads dice. A number alone is how many, of the same kind as before: "no, three" after "two d20"."""
+    if parse_dice(fragment.text) is None:
+        return None
+    sides = _SIDES.search(old) if isinstance(old, str) else None
+    number = parse_number(fragment.text)
+    if number is None:
+        return fragment.text
+    if not (fragment.is_marked or fragment.corrects):
+        return None
+    return f"{number} {sides[0]}" if sides is not None else f"{number} dice"
+
+
+_ASKED: Final = re.compile(
+    r"(?P<before>(?:who|what|where|when|how|which)\b.*\b(?:of|in|is|was|are|did|"
+    r"about)\s+)(?P<subject>\S+(?: \S+){0,3}?)[?.!]*",
+    re.I,
+)
+"""A question whose last words are what it is about: "what's the capital of France"."""
+
+
 def _read_text(fragment: Fragment, old: Any) -> str | None:
     preposition, words = fragment.bare("about", "for", "on")
+    asked = _ASKED.fullmatch(old) if isinstance(old, str) else None
+    if asked is not None and (fragment.is_marked or fragment.corrects) and len(words.split()) <= MAX_NAME_WORDS:
+        _, subject = fragment.bare("of", "in", "for", "about")
+        return f"{asked['before']}{subject}"
     named = [word.lower() for word in words.split()]
     if preposition == "about" and len(named) <= 2 * MAX_NAME_WORDS:
         return words
@@ -253,18 +307,29 @@ def _read_text(fragment: Fragment, old: Any) -> str | None:
     return words if is_name and old and (fragment.is_marked or fragment.corrects) else None
 
 
-def find_room(words: str) -> str | None:
-    """Returns the room if the words are one: "in the kitchen"."""
-    bare = re.sub(r"^(?:(?:in|the|my|our)\s+)+", "", words, flags=re.IGNORECASE)
-    return bare if _ROOM.fullmatch(bare) is not None else None
+_STEP: Final = re.compile(
+    r"(?:(?:make|turn|put) (?:it|them|that) )?(?:(?:just )?(?:a (?:little )?(?:bit|little|touch|notch)|slightly|"
+    r"even|much|still) )?"
+    r"(?:(?P<up>brighter|warmer|hotter|louder|higher|up)|(?P<down>dimmer|darker|cooler|colder|quieter|lower|down))"
+    r"(?: a (?:little )?(?:bit|little|touch|notch))?",
+    re.IGNORECASE,
+)
+
+
+def find_step(words: str) -> str | None:
+    """Returns the way in which a device that was just spoken of should change: "a bit brighter"."""
+    match = _STEP.fullmatch(words)
+    return None if match is None else "up" if match["up"] else "down"
 
 
 def change_device(fragment: Fragment, args: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the arguments of a request about the home for another room, or another device in the same one."""
     entity = args.get("entity")
+    if "action" in args and (step := find_step(fragment.text)) is not None:
+        return {**{name: value for name, value in args.items() if name != "value"}, "action": step}
     room = find_room(fragment.text)
     if room is not None:
-        within = _ROOM.search(entity) if isinstance(entity, str) else None
+        within = ROOM.search(entity) if isinstance(entity, str) else None
         if isinstance(entity, str) and within is not None:
             return {**args, "entity": f"{entity[: within.start()]}{room}{entity[within.end() :]}"}
         door = re.fullmatch(r"\w+ (doors?|gates?|windows?)", entity) if isinstance(entity, str) else None
@@ -276,13 +341,12 @@ def change_device(fragment: Fragment, args: Mapping[str, Any]) -> dict[str, Any]
     words = re.sub(r"^(?:(?:the|my|our|all)\s+)+", "", fragment.text, flags=re.IGNORECASE)
     if entity is None or _KIND_OF_DEVICE.fullmatch(words) is None or len(words.split()) > MAX_NAME_WORDS:
         return None
-    kept = {name: value for name, value in args.items() if name not in ("area", "ids") or _ROOM.search(words) is None}
+    kept = {name: value for name, value in args.items() if name not in ("area", "ids") or ROOM.search(words) is None}
     return {**kept, "entity": words}
 
 
 # Sums.
 
-_NUMBER: Final = r"-?\d[\d,]*(?:\.\d+)?"
 _OPERATOR: Final = r"plus|minus|times|multiplied by|divided by|over|to the power of"
 _TEENS: Final = {str(n + 10): str(n * 10) for n in range(3, 10)}
 """Numbers that sound alike: thirteen and thirty."""
@@ -330,10 +394,12 @@ _READERS: Final[Mapping[Reader, Callable[[Fragment, Any], Any]]] = {
     Reader.TIME: _read_when,
     Reader.DURATION: _read_duration,
     Reader.NUMBER: _read_number,
+    Reader.LEVEL: _read_number,
     Reader.QUANTITY: _read_quantity,
     Reader.UNIT: _read_unit,
     Reader.LIST: _read_list,
     Reader.ITEMS: _read_items,
     Reader.TEXT: _read_text,
+    Reader.DICE: _read_dice,
     Reader.EXPRESSION: _read_expression,
 }

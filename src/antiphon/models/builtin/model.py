@@ -309,7 +309,7 @@ class BuiltinModel:
         for form in wording.forms(text):
             found = self._share(form, mode, self._understanding.find_request(form, mode))
             if found is not None and not any(map(self._is_doubtful, found.calls)):
-                return self._leave_out_reason(form, mode, found)
+                return self._leave_out_reason(form, mode, replace(found, calls=_last_words(found.calls)))
         return None
 
     def _is_doubtful(self, call: PlannedCall) -> bool:
@@ -398,7 +398,8 @@ class BuiltinModel:
         if plain is not None:
             return None
         if need.asked is None:
-            return self._understanding.complete(need, text)
+            answers = (self._understanding.complete(need, each) for each in wording.mended(text))
+            return next((each for each in answers if each is not None), None)
         if find_recall(words_of(text)) in (Recall.REPETITION, Recall.LAST_ANSWER):
             return need
         other = self._chat(text, mode) or self._understanding.find_certain(text, mode)
@@ -461,6 +462,19 @@ class BuiltinModel:
             or is_read_back(text)
             or any(question.startswith(text) or text.endswith(question) for question in (*SAY_AGAIN.values(), *asks))
         )
+
+
+def _last_words(calls: Sequence[PlannedCall]) -> tuple[PlannedCall, ...]:
+    """Leaves out a call that the next one says more exactly: "make it warmer, set the heating to 23"."""
+    kept = [
+        call
+        for call, after in zip(calls, [*calls[1:], None], strict=True)
+        if after is None
+        or call.tool_id != after.tool_id
+        or "entity" not in call.args
+        or (call.args["entity"], call.args.get("area")) != (after.args.get("entity"), after.args.get("area"))
+    ]
+    return tuple(kept)
 
 
 def _acknowledge(text: str, answer: bool, messages: Sequence[Message], context: Context) -> str:

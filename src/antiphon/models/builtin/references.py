@@ -13,7 +13,35 @@ FindRequest = Callable[[str], Run | None]
 _END: Final = (
     r"(?=[\s,.!?]*\Z|\s+(?:too|as well|also|please|now|right now|today|tomorrow|tonight|this|next|on|for|again|then)\b)"
 )
-_REFERENCE: Final = re.compile(r"\b(?:there|then|it|that|them|this|one|that day|the same)\b", re.IGNORECASE)
+_REFERENCE: Final = re.compile(
+    r"\b(?:there|then|it|that|them|this|one|that day|the same|him|her|he|she|they|his|their|its)\b", re.IGNORECASE
+)
+_AWAY: Final = re.compile(
+    r"how (?P<much>many \w+|long|far)(?: (?:away|off|ahead))? (?:is|are|until|till|to|before) (?:that|it|then|we)"
+    r"(?: (?:away|off|from now|from today))?(?=[\s,.!?]*\Z)",
+    re.IGNORECASE,
+)
+_WHICH_DAY: Final = re.compile(
+    r"(?:what|which) (?:day|weekday)(?: of the week)? (?:is|was|will) (?:that|it)(?: (?:on|be))?(?=[\s,.!?]*\Z)", re.I
+)
+_TASK: Final = re.compile(
+    r"\b(?P<verb>put|add|stick|pop|write|note|enter|save|get)(?: down)? (?:it|that|this)(?: down)?(?= (?:on|to|onto|"
+    r"in|into)\b)",
+    re.IGNORECASE,
+)
+_REMIND: Final = re.compile(r"\bremind me (?:about|of|to do) (?:it|that|this)\b", re.IGNORECASE)
+_SECOND_THOUGHTS: Final = re.compile(
+    r"\A(?:(?:no|oh|well|actually|on second thoughts?|i(?:['’]ve)? changed my mind|come to think of it)[\s,.!]+)+|"
+    r"[\s,]+(?:instead|rather)(?=[\s.!?]*\Z)",
+    re.IGNORECASE,
+)
+_PERSON: Final = re.compile(
+    r"\b(?:him|he|she|they|them|it|her(?!\s+\w)|her(?= (?:on|in|at|from|for|online|please|up|and)\b))\b", re.IGNORECASE
+)
+_OWNER: Final = re.compile(
+    r"\b(?:his|their|its|her(?= (?!(?:on|in|at|from|for|online|please|up|and)\b)\w))\b", re.IGNORECASE
+)
+_LOOKING_UP: Final = ("web_search", "quick_answer", "linkedin_lookup", "image_generate", "kb_search")
 _THERE: Final = re.compile(
     rf"(?<!\bis )(?<!\bare )(?<!\byou )(?<!\bhi )(?<!\bhello )(?<!\bhey )\b(?:over |in |out )?there{_END}",
     re.IGNORECASE,
@@ -59,7 +87,7 @@ def resolve(text: str, context: Context, find_request: FindRequest, plain: Run |
 
 def candidates(text: str, context: Context) -> Iterator[tuple[str, str]]:
     """Yields texts with what they refer to, and with how the ids of the tools begin that such a text can ask for."""
-    if _REFERENCE.search(text) is None and _WHOLE_LIST.search(text) is None:
+    if not _refers(text) and _WHOLE_LIST.search(text) is None:
         return
     said = _AGAIN.sub("", text)
     there = said if context.place is None else _THERE.sub(f"in {context.place}", said)
@@ -69,6 +97,21 @@ def candidates(text: str, context: Context) -> Iterator[tuple[str, str]]:
     if there != said:
         yield "", there
     yield from _other_unit(said, context)
+    if context.when is not None:
+        if match := _AWAY.search(said):
+            yield "time_", f"how {match['much'].replace('far', 'long')} until {context.when}"
+        if _WHICH_DAY.search(said):
+            yield "get_day", f"what day of the week is {context.when}"
+    if (task := context.task) is not None:
+        meant = _SECOND_THOUGHTS.sub("", said)
+        yield from (
+            (tool, _TASK.sub(rf"\g<verb> {task}", meant)) for tool in ("list_", "calendar_") if _TASK.search(meant)
+        )
+        if _REMIND.search(meant):
+            yield "set_reminder", _REMIND.sub(f"remind me about {task}", meant)
+    if (subject := context.subject) is not None and _refers(said):
+        named = _PERSON.sub(subject, _OWNER.sub(f"{subject}'s", said))
+        yield from ((tool, named) for tool in _LOOKING_UP if named != said)
     yield from _lists(said, context)
     if (amount := context.amount) is not None and _RESULT.search(said):
         number, unit = amount

@@ -27,8 +27,10 @@ _REMARK: Final = re.compile(
 _ASKS: Final = re.compile(r"\b(?:what|when|where|which|how|tell|need|want|would like|could use)\b|\?", re.IGNORECASE)
 """What shows that it asks for something all the same."""
 _SUPPOSITION: Final = re.compile(
-    r"(?:if|maybe|perhaps|suppose|imagine|let['’]s say|(?:we|you|they|he|she) (?:should|could|might|may|ought)|"
-    r"i (?:should|could(?! (?:do with|use))|might|may|was|wish|wanted|used|think|thought|wonder|guess|suppose|"
+    r"(?:if|maybe|perhaps|suppose|imagine|let['’]s say|(?:we|you|they|he|she) (?:really )?(?:should|could|might|"
+    r"may|ought)|"
+    r"i (?:really )?(?:should|could(?! (?:do with|use))|might|may|was|wish|wanted|used|think|thought|wonder|"
+    r"guess|suppose|"
     r"bet|hope|doubt))\b",
     re.IGNORECASE,
 )

@@ -115,11 +115,26 @@ _NO_LONGER: Final = re.compile(
     re.IGNORECASE,
 )
 _APPOINTMENT: Final = re.compile(
-    r"(?:i|we)(?:['’]ve| have)(?: got)? (?P<event>(?:an?|my|the|our) \S.*?)[\s,.;]+(?:so |and |please |can you |"
-    r"could you )*"
-    r"(?:put|add|enter|note|write|save) (?:it|that)(?: down)? (?:in|on|to|into) (?:my|the|our) (?:calendar|"
-    r"diary|agenda)"
+    r"(?:(?:i|we)(?:['’]ve| have)(?: got)? |(?:i['’]m|i am|we['’]re|we are) (?:having |seeing |meeting |going to |"
+    r"off to )(?:the )?|"
+    r"there(?:['’]s| is) )(?P<event>\S.*?)[\s,.;]+(?:so |and |please |can you |could you )*"
+    r"(?:put|add|enter|note|write|save|stick|pop|get) (?:it|that|this)(?: down)? (?:in|on|to|into) (?:my|the|our) "
+    r"(?:calendar|diary|agenda|planner|schedule)"
     r"(?: please)?[\s.!?]*\Z",
+    re.IGNORECASE,
+)
+_CALLED_OFF: Final = re.compile(
+    r"(?:(?:(?:my|our|the) )?(?P<off>\S.*?) (?:is|was|has been|got|['’]s) (?:off|cancelled|canceled|not happening|"
+    r"called off)|"
+    r"(?:(?:my|our|the) )?(?P<never>\S.*?) (?:isn['’]?t|is not) happening(?: any ?more)?|"
+    r"(?:i|we) (?:can['’]?t|cannot|won['’]?t|am not|will not) (?:make|make it to|go to|be going to|attend) (?:my |"
+    r"our |the )?"
+    r"(?P<missed>\S.*?)(?: any ?more| after all)?|"
+    r"(?:i['’]m|we['’]re) not (?:going to|seeing|meeting|doing|having) (?:my |our |"
+    r"the )?(?P<not>\S.*?)(?: any ?more| after all)?)"
+    r"[\s,.;]+(?:so |and |please |can you |could you |you can )*"
+    r"(?:take|get|remove|delete|cancel|wipe|scrap|strike|drop|clear) (?:it|that|this)"
+    r"(?: (?:out of|off|from|in|on) (?:my|the|our) (?:calendar|diary|agenda|schedule|planner))(?: please)?[\s.!?]*\Z",
     re.IGNORECASE,
 )
 
@@ -147,6 +162,9 @@ def restated(text: str) -> Iterator[str]:
         yield f"remind me to {match['task']}"
     if match := _APPOINTMENT.match(text):
         yield f"schedule {match['event']}"
+    if match := _CALLED_OFF.match(text):
+        event = next(part for part in match.groups() if part)
+        yield f"remove {event} from my calendar"
 
 
 def with_antecedent(text: str) -> Iterator[str]:

@@ -18,68 +18,18 @@ LONG: Final = 6
 """From this length on a word may have two mistakes."""
 REMEMBERED: Final = 1024
 
-_SHORT_FORMS: Final = {
-    "pls": "please",
-    "plz": "please",
-    "thx": "thanks",
-    "tmrw": "tomorrow",
-    "tmr": "tomorrow",
-    "tmw": "tomorrow",
-    "tonite": "tonight",
-    "ur": "your",
-    "wat": "what",
-    "wats": "what's",
-    "whats": "what's",
-    "hows": "how's",
-    "abt": "about",
-    "mins": "minutes",
-    "secs": "seconds",
-    "hrs": "hours",
-    "temp": "temperature",
-    "rn": "right now",
-}
-_EVERYDAY: Final = frozenset(
-    [
-        "what",
-        "when",
-        "where",
-        "which",
-        "there",
-        "about",
-        "please",
-        "could",
-        "would",
-        "should",
-        "you",
-        "your",
-        "meant",
-        "list",
-        "lists",
-        "remind",
-        "minute",
-        "minutes",
-        "second",
-        "seconds",
-        "hours",
-        "today",
-        "tomorrow",
-        "tonight",
-        "morning",
-        "afternoon",
-        "evening",
-        "weather",
-        "temperature",
-        "reminder",
-        "alarm",
-        "timer",
-        "degrees",
-        "percent",
-        "kitchen",
-        "bedroom",
-        "shopping",
-        "calendar",
-    ]
-) | frozenset(day.lower() for day in (*WEEKDAYS, *MONTHS))
+_SHORT_FORM_LIST: Final = """
+    pls: please, plz: please, thx: thanks, tmrw: tomorrow, tmr: tomorrow, tmw: tomorrow, tonite: tonight, ur: your,
+    ment: meant, abt: about, wat: what, wats: what's, whats: what's, hows: how's, mins: minutes, secs: seconds,
+    hrs: hours, temp: temperature, rn: right now
+"""
+_SHORT_FORMS: Final = dict(pair.strip().split(": ") for pair in _SHORT_FORM_LIST.split(","))
+_EVERYDAY_LIST: Final = """
+    what when where which there about please could would should you your meant list lists remind time minute minutes
+    second seconds hours today tomorrow tonight morning afternoon evening weather temperature reminder alarm timer
+    degrees percent kitchen bedroom shopping calendar
+"""
+_EVERYDAY: Final = frozenset(_EVERYDAY_LIST.split()) | frozenset(day.lower() for day in (*WEEKDAYS, *MONTHS))
 _WORD: Final = re.compile(r"(?<![\w@./'’-])[^\W\d_]{2,}(?![\w@/'’-]|\.\w)")
 _QUOTED: Final = re.compile(r'("[^"]*"|“[^”]*”)')
 

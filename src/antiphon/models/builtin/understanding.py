@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from hassil import RangeSlotList
 from rapidfuzz import fuzz
 
 from antiphon.models.builtin import lookup, replies, small_talk
@@ -38,9 +37,8 @@ from antiphon.models.completeness import (
     without_last_word,
 )
 from antiphon.models.expectation import Expectation
-from antiphon.sentences.matching import Match, Matcher, Template, match_template
+from antiphon.sentences.matching import Match, Matcher, warm
 from antiphon.sentences.phrases import Phrase
-from antiphon.sentences.readings import sample
 from antiphon.sentences.templates import parse
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.policy import must_confirm
@@ -108,10 +106,12 @@ CERTAIN: Final = 0.4
 """From which lead on a tool that reads is run in front of a model, which may know better."""
 WORLD_ADVANTAGE: Final = 0.17
 """The advantage of the tool for questions about the world, for what has the form of one."""
-SAMPLES_TO_WARM: Final = 8
 
 _BETWEEN_CLAUSES: Final = re.compile(
-    r"[\s,.;!?]+(?:and then|and also|and|then|also|plus)[\s,]+|[,.;!?]+\s+", re.IGNORECASE
+    r"[\s,.;!?]+(?:and then|and also|and|then|also|plus)[\s,]+|[,.;!?]+\s+|"
+    # Recognisers leave out the comma: "lock the front door turn off the lights".
+    r"\s+(?=(?:turn|switch|lock|unlock|wake me|remind me|set (?:a|an|the|my)|tell me|start a|cancel (?:the|my))\b)",
+    re.IGNORECASE,
 )
 
 
@@ -135,7 +135,7 @@ class Understanding:
     def __init__(self, tools: Mapping[str, Tool]) -> None:
         grammars = [parse(tool_id, tool.sentences) for tool_id, tool in tools.items() if tool.sentences is not None]
         templates = [template for grammar in grammars for template in grammar.templates]
-        _warm(templates)
+        warm(templates)
         self._tools = tools
         self._matcher = Matcher(templates)
         self._fuzzy = FuzzyMatcher(templates)
@@ -228,6 +228,7 @@ class Understanding:
             return None
         allowed = self._allowed[mode]
         whole = self._match(text, allowed)
+        whole = None if whole is None or self._plan_match(whole) is None else whole
         matches = [] if whole is None else [whole]
         if whole is None or whole.free_chars:
             matches = self._find_several(text, allowed, whole) or matches
@@ -410,7 +411,10 @@ class Understanding:
             return Say(replies.only_in(tool.spec.allowed_modes)) if lead >= CLEARER else None
         filler = self._fillers[best]
         filled = filler.fill(phrase.source(0, len(phrase.text)).rstrip(" .!?"))
-        planned = self._plan(best, filled.args) if filled.can_run else None
+        # "Did you take the bins out" names no device.
+        is_about_devices = any(each.reader is Reader.DEVICE for each in filler.arguments.values())
+        can_run = filled.can_run and bool(filled.args or not is_about_devices)
+        planned = self._plan(best, filled.args) if can_run else None
         words = [word for word, _, _ in phrase.words()]
         has_time = any(each.reader in TIMES and name in filled.args for name, each in filler.arguments.items())
         is_clear = (
@@ -529,19 +533,3 @@ def _takes_a_joint(match: Match) -> bool:
 def _is_long(text: str) -> bool:
     # Spelled out, "1+2" is three times as long.
     return len(text) > MAX_CHARS or len(Phrase(text).text) > MAX_CHARS
-
-
-def _warm(templates: Iterable[Template]) -> None:
-    # hassil spells out all numbers of a range at its first use: 40 ms for a thousand. Equal ranges share the words.
-    warmed = set[tuple[int, int, int]]()
-    for template in templates:
-        lists = template.compiled.intent.data[0].slot_lists
-        ranges = {
-            (r.start, r.stop, r.step)
-            for s in template.compiled.slots
-            if isinstance(r := lists[s.list_name], RangeSlotList)
-        }
-        if not ranges <= warmed:
-            warmed |= ranges
-            for text in sample(template.compiled.tree, SAMPLES_TO_WARM, lambda slot: "something"):
-                match_template(template, Phrase(text))

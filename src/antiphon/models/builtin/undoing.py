@@ -1,5 +1,6 @@
-"""Which call takes back what another one has done."""
+"""How people ask to take back what was done, and which call does that."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -9,6 +10,24 @@ from antiphon.models.builtin.understood import PlannedCall
 CANCELLED: Final = "I've cancelled the one before."
 _SETS: Final = frozenset({"set_timer", "set_alarm", "set_reminder"})
 _OPPOSITES: Final = {"on": "off", "off": "on", "open": "close", "close": "open"}
+
+_IT: Final = r"(?:it|that|this|them|those|these)"
+_UNWANTED: Final = rf"(?:i|we) (?:do not|don['’]?t|no longer) (?:want|need) {_IT}(?: any ?more| after all| now)?"
+_TAKE_BACK: Final = (
+    r"(?:please )?(?:(?:cancel|delete|remove|undo|scratch|scrap|drop|get rid of|revert|turn off|call off|bin)"
+    rf"(?:\s+(?:{_IT}|the last one|that one|this one|what you (?:just )?did|"
+    r"(?:that|this|the last) (?P<what>timer|alarm|reminder|event|meeting|appointment|item|entry)))?|"
+    rf"(?:take|get|remove|delete|wipe|strike|clear|cross|scratch|cancel|pull) (?:{_IT}|(?:that|this) (?:event|meeting|"
+    r"appointment)) (?:out of|off|from|off of) (?:my|the|our) (?P<where>calendar|diary|agenda|schedule|planner)|"
+    rf"(?:take|get|cross|tick|pull) {_IT} (?:back|off|out)(?: (?:again|(?:of )?(?:it|the list|there)))?)"
+)
+UNDO: Final = re.compile(
+    r"(?:(?:no|oh|sorry|ok|okay|wait|actually|please|well|oops|ah|on second thoughts?|can you|could you)[\s,.!]+)*"
+    rf"(?:{_UNWANTED}|(?:{_UNWANTED}[\s,.!]+(?:(?:so|and|please|just|can you) )*)?{_TAKE_BACK})"
+    r"(?:\s+(?:again|please|then|now))*[\s,.!?]*",
+    re.IGNORECASE,
+)
+"""Asks to take back what was done. What nobody needs any more is taken back, too."""
 
 
 def undo(call: DoneCall, *, corrects: bool = False) -> PlannedCall | None:

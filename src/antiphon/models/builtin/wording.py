@@ -12,6 +12,7 @@ from typing import Final
 from antiphon.models.builtin.fuzzy import SMALL_WORDS
 from antiphon.models.builtin.stories import restated, split_story, with_antecedent, without_reason
 from antiphon.words.dates import parse_date, parse_when
+from antiphon.words.devices import write_out
 from antiphon.words.numbers import parse_number
 from antiphon.words.schedules import parse_duration
 from antiphon.words.zones import find_place
@@ -60,6 +61,7 @@ _SIGNS: Final = {"-": "minus ", "+": "plus ", "×": "times ", "*": "times ", "÷
 
 def clean(text: str) -> str:
     """Removes what means nothing: hesitations and repeated small words. What is in quotation marks stays as it is."""
+    text = text if _QUOTED.search(text) else write_out(text)
     # Recognisers write "+10" for "plus ten".
     text = _SIGN.sub(lambda sign: _SIGNS[sign[1]], text)
     if len(text) > MAX_CHARS or _NEEDS_CLEANING.search(text) is None:
@@ -191,6 +193,18 @@ _CLEAR_SLIP: Final = re.compile(
 _ADDED: Final = re.compile(r"(?:please\s+)?(?:add|put)\b", re.IGNORECASE)
 """What is put on a list is rarely more than a word: "add apples no pears to my list"."""
 _PREPOSITION: Final = re.compile(r"(?:in|on|at|for|to|by|from|of|until|till)\b", re.IGNORECASE)
+
+
+def mended(text: str) -> list[str]:
+    """Returns an answer without slips of the tongue, and as it is: "five, no, six minutes"."""
+    return list(dict.fromkeys((*_without_slips(text), *_last_said(text), text)))
+
+
+def _last_said(text: str) -> Iterator[str]:
+    """Yields what follows the last slip, with nothing before it to put it in the place of."""
+    slips = list(_SLIP.finditer(text))
+    if slips and (said := text[slips[-1].end() :].strip(" ,.!?")):
+        yield said
 
 
 def _without_slips(text: str) -> Iterator[str]:

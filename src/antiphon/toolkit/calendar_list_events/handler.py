@@ -1,5 +1,6 @@
 """Lists the user's events in a range of time."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
@@ -15,12 +16,18 @@ from antiphon.words.speech import speak_date, speak_day, speak_span, speak_time
 DEFAULT: Final = timedelta(days=7)
 LONGEST: Final = timedelta(days=92)
 LISTED: Final = 50
+SMALL: Final = frozenset(
+    {"a", "an", "the", "my", "our", "with", "for", "at", "to", "of", "and", "appointment", "meeting", "s"}
+)
+"""Words that need not be in the title."""
+MOST_FOUND: Final = 3
 SAID: Final = {Mode.TEXT: 6, Mode.VOICE: 4}
 
 
 async def execute(args: Args, context: Context) -> ToolResult:
     now = context.clock.now(context.session.zone).replace(microsecond=0)
-    period = _range(args.get("range"), now)
+    about = args.get("about")
+    period = Period(now, now + LONGEST) if about and "range" not in args else _range(args.get("range"), now)
     if period is None:
         return fail(
             ErrorType.VALIDATION,
@@ -30,6 +37,9 @@ async def execute(args: Args, context: Context) -> ToolResult:
     if period.end.astimezone(UTC) - period.start.astimezone(UTC) > LONGEST:
         return fail(ErrorType.VALIDATION, "I can look at most three months at a time.", suggestion="Shorten the range.")
     events = await context.calendar.events(period.start, period.end)
+    if about:
+        events = _only_next([event for event in events if _words(about) <= _words(event.title)])
+    said = SAID[context.session.mode]
     coming = next((event for event in events if event.end > now), None)
     words = None if coming is None else f"Your next event is {_speak(coming, now.date())}."
     return ok(
@@ -40,8 +50,25 @@ async def execute(args: Args, context: Context) -> ToolResult:
             "events": [_fields(event) for event in events[:LISTED]],
             "next": words,
         },
-        spoken=_speak_all(events, args.get("range"), period, now, SAID[context.session.mode]),
+        spoken=_speak_found(events, about, now) if about else _speak_all(events, args.get("range"), period, now, said),
     )
+
+
+def _words(title: str) -> set[str]:
+    return set(re.findall(r"\w+", title.casefold())) - SMALL
+
+
+def _only_next(events: Sequence[Event]) -> list[Event]:
+    """Leaves the next occurrence of each series."""
+    first = {event.series or event.id: event for event in reversed(events)}
+    return [event for event in events if event is first[event.series or event.id]]
+
+
+def _speak_found(events: Sequence[Event], about: str, now: datetime) -> str:
+    if not events:
+        return f"I can't find {about} in your calendar."
+    told = [f"“{each.title}” is {speak_span(each.start, each.end, now.date())}" for each in events[:MOST_FOUND]]
+    return f"{'; '.join(told)}."
 
 
 def _range(words: str | None, now: datetime) -> Period | None:

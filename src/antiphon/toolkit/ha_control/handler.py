@@ -36,6 +36,8 @@ MAX_ASKED: Final = 6
 """How many devices a question names."""
 WHOLE_HOME: Final = frozenset({"everything", "all devices", "every device", "devices"})
 _UP_OR_DOWN: Final = {"up": 1, "down": -1}
+_TO_A_VALUE: Final = frozenset({"on", "open", "close", "up", "down"})
+"""Actions that are "set" with a value: "open the blinds to forty percent"."""
 _STEPS: Final = {
     "climate": ("temperature", 1.0, 1.0),
     "water_heater": ("temperature", 1.0, 1.0),
@@ -43,6 +45,7 @@ _STEPS: Final = {
     "fan": ("percentage", 1.0, 20.0),
     "media_player": ("volume_level", 100.0, 10.0),
     "humidifier": ("humidity", 1.0, 5.0),
+    "cover": ("current_position", 1.0, 20.0),
 }
 """For each domain: the attribute that "up" and "down" change, its unit in percent or degrees, and the step."""
 _DEGREES: Final = frozenset({"climate", "water_heater"})
@@ -51,7 +54,7 @@ _DEGREES: Final = frozenset({"climate", "water_heater"})
 async def prepare(args: Args, context: Context) -> Prepared:
     """Finds the devices, so that the user is asked about them, and a yes is for exactly these."""
     devices = await _find(args, context)
-    action, value = args["action"], args.get("value")
+    action, value = _action(args), args.get("value")
     settled: dict[str, Any] = {name: args[name] for name in ("action", "value") if name in args}
     settled |= {
         "ids": [device.id for device in devices],
@@ -71,25 +74,29 @@ async def execute(args: Args, context: Context) -> ToolResult:
             f"{guarded.name} is a {kind}, so I have to ask you first. Please say it again, and call it the {kind}.",
             suggestion='Call again with "security": true. The user is then asked.',
         )
-    value = args.get("value")
-    if args["action"] in _UP_OR_DOWN:
-        values = {device.id: _stepped(device, args["action"]) for device in devices}
+    asked, value = _action(args), args.get("value")
+    if asked in _UP_OR_DOWN:
+        values = {device.id: _stepped(device, asked) for device in devices}
         for device in devices:
             await context.home.act([device], Action.SET, values[device.id])
         value = values[devices[0].id] if len(set(values.values())) == 1 else None
-        done = f"turned {args['action']} {_name(devices)}{_to(devices, Action.SET, value)}"
+        done = f"turned {asked} {_name(devices)}{_to(devices, Action.SET, value)}"
     else:
-        action = Action(args["action"])
+        action = Action(asked)
         await context.home.act(devices, action, value)
         done = f"{_DONE[action]} {_name(devices)}{_to(devices, action, value)}"
     return ok(
         {
-            "action": args["action"],
+            "action": asked,
             "value": value,
             "devices": [{"id": each.id, "name": each.name, "area": each.area} for each in devices],
         },
         spoken=f"I've {done}.",
     )
+
+
+def _action(args: Args) -> str:
+    return "set" if args.get("value") is not None and args["action"] in _TO_A_VALUE else str(args["action"])
 
 
 def _stepped(device: Device, way: str) -> float:
@@ -120,9 +127,10 @@ async def _find(args: Args, context: Context) -> list[Device]:
             "Which device or which room do you mean?",
             suggestion="Give `entity` or `area`.",
         )
-    action = Action.SET if args["action"] in _UP_OR_DOWN else Action(args["action"])
+    asked = _action(args)
+    action = Action.SET if asked in _UP_OR_DOWN else Action(asked)
     devices = await context.home.targets(action, entity, area)
-    if args["action"] in _UP_OR_DOWN and any(device.domain in _STEPS for device in devices):
+    if asked in _UP_OR_DOWN and any(device.domain in _STEPS for device in devices):
         devices = [device for device in devices if device.domain in _STEPS]
     return devices
 

@@ -12,6 +12,14 @@ MAX_OPTIONS: Final = 50
 MAX_OPTION_CHARS: Final = 200
 
 _BETWEEN: Final = re.compile(r"\s*[,;\n]\s*(?:(?:or|and)\s+)?|\s+or\s+", re.IGNORECASE)
+_ASKED: Final = re.compile(
+    r"[\s,;.]+(?:(?:so |please |just )*(?:you (?:pick|choose|decide)|(?:pick|choose|decide)(?: one)?(?: for (?:me|"
+    r"us))?|surprise me|"
+    r"what do you (?:think|say)|which one|your (?:choice|pick)))[\s.?!]*\Z",
+    re.IGNORECASE,
+)
+"""What asks for the choice once more."""
+_OR: Final = re.compile(r"\bor\b", re.IGNORECASE)
 _AND: Final = re.compile(r"\s+and\s+", re.IGNORECASE)
 
 
@@ -32,7 +40,10 @@ async def execute(args: Args, context: Context) -> ToolResult:
 
 def split_options(said: str) -> list[str]:
     """Splits at commas and "or". "And" separates only if nothing else does: "fish and chips or pizza" has two."""
-    parts = [part for part in _BETWEEN.split(said.strip()) if part]
+    parts = [part for part in _BETWEEN.split(_ASKED.sub("", said.strip())) if part]
+    if len(parts) > 1 and _OR.search(said) is None:
+        # "Sam, Alex and Kim" are three.
+        return [*parts[:-1], *_AND.split(parts[-1])]
     return _AND.split(parts[0]) if len(parts) == 1 else parts
 
 

@@ -25,6 +25,9 @@ async def execute(args: Args, context: Context) -> ToolResult:
     rang = await context.reminders.last_ring(LATEST)
     if rang is None:
         return fail(ErrorType.NOT_FOUND, "Nothing has rung in the last hour.")
+    about = args.get("about")
+    if about and not set(about.casefold().split()) <= {*rang.message.casefold().split(), rang.kind, "the", "my"}:
+        return fail(ErrorType.NOT_FOUND, f"What rang last was {rang.message or f'your {rang.kind}'}.")
     now = context.clock.now(context.session.zone)
     due = (now.astimezone(UTC) + length).astimezone(now.tzinfo)
     again = await context.reminders.add(rang.kind, rang.message, due)

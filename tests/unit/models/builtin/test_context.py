@@ -10,6 +10,7 @@ from antiphon.config import Settings, Storage
 from antiphon.models.base import CallRequested, Event, Prompt, TextDelta
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.completeness import Completeness
+from antiphon.tools.errors import ErrorType
 from antiphon.tools.registry import Registry
 from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
@@ -70,6 +71,14 @@ DAY = after("what day is the fifth of may", "get_day_of_week", {"date": "the 5 o
 CHRISTMAS = after("how many days until Christmas", "time_until", {"target_date": "Christmas"}, {"days": 37})
 AGENDA = after("what's on my calendar tomorrow", "calendar_list_events", {"range": "tomorrow"})
 SHOPPING = after("what's on my shopping list", "list_show", {"list": "shopping"})
+GRAMS = after(
+    "how many ounces in a hundred grams", "convert_units", {"from_unit": "a hundred grams", "to_unit": "ounces"}
+)
+DICE = after("roll two d20", "roll_dice", {"dice": "2d20"})
+CAPITAL = after("what's the capital of France", "quick_answer", {"query": "what's the capital of France"})
+SHOPPED = after("add batteries to my shopping list", "list_add", {"item": "batteries", "list": "shopping"})
+CURIE = after("who was Marie Curie", "quick_answer", {"query": "who was Marie Curie"})
+GOOD_FRIDAY = after("when's good friday", "get_day_of_week", {"date": "Good Friday"})
 JOKE = after("tell me a joke", "tell_joke", {})
 
 
@@ -103,6 +112,17 @@ JOKE = after("tell me a joke", "tell_joke", {})
         (LIGHT, "what about the hallway", ("ha_control", {"entity": "hallway light", "action": "on"})),
         (TIMER, "and another one for ten minutes", ("set_timer", {"duration": "10 minutes"})),
         (JOKE, "another one about cats", ("tell_joke", {"topic": "cats"})),
+        (LIGHT, "and the bedroom one", ("ha_control", {"entity": "bedroom light", "action": "on"})),
+        (LIGHT, "a bit brighter", ("ha_control", {"entity": "kitchen light", "action": "up"})),
+        (AGENDA, "and the day after", ("calendar_list_events", {"range": "the day after tomorrow"})),
+        (CHRISTMAS, "and bonfire night, 5 November?", ("time_until", {"target_date": "5 November"})),
+        (MILK, "oh and soy sauce", ("list_add", {"item": "soy sauce", "list": "shopping"})),
+        (MILK, "soy sauce as well please", ("list_add", {"item": "soy sauce", "list": "shopping"})),
+        (ALARM, "and at eight as well", ("set_alarm", {"time": "tomorrow at eight"})),
+        (GRAMS, "and in three hundred and fifty", ("convert_units", {"from_unit": "350 grams", "to_unit": "ounces"})),
+        (GRAMS, "what about 12 kilos", ("convert_units", {"from_unit": "12 kilos", "to_unit": "ounces"})),
+        (DICE, "and a d12", ("roll_dice", {"dice": "a d12"})),
+        (CAPITAL, "and Germany?", ("quick_answer", {"query": "what's the capital of Germany"})),
     ],
 )  # fmt: skip
 async def test_a_follow_up_repeats_the_request_with_what_it_says(
@@ -136,6 +156,8 @@ async def test_a_follow_up_of_a_follow_up() -> None:
         (SUM, "twenty people came"),
         (JOKE, "I have two cats"),
         (REMINDER, "we leave tomorrow"),
+        (MILK, "and remove the sofa from the hall tomorrow if you can"),
+        (WEATHER, "warmer"),
     ],
 )
 async def test_what_is_no_follow_up_calls_nothing(before: list[Message], text: str) -> None:
@@ -206,6 +228,16 @@ CANCEL_TIMER = ("cancel_reminder", {"reminder": "r1"})
             [("list_remove", {"item": "milk", "list": "shopping"}), ("list_add", {"item": "silk", "list": "shopping"})],
         ),
         (LIGHT, "no the hallway", [("ha_control", {"entity": "hallway light", "action": "on"})]),
+        (LIGHT, "sorry I meant the hallway one", [("ha_control", {"entity": "hallway light", "action": "on"})]),
+        (DICE, "no three", [("roll_dice", {"dice": "3 d20"})]),
+        (
+            REMINDER,
+            "on second thoughts put it on my to do list",
+            [
+                ("cancel_reminder", {"reminder": "r3"}),
+                ("list_add", {"item": "call Ann", "list": "to do"}),
+            ],
+        ),
     ],
 )
 async def test_a_correction_takes_the_place_of_what_was_understood(
@@ -249,6 +281,14 @@ async def test_the_answer_to_the_question_of_a_tool_completes_its_call() -> None
             ("set_reminder", {"message": "to buy an umbrella", "time": "tomorrow"}),
         ),
         (MILK, "undo that", ("list_remove", {"item": "milk", "list": "shopping"})),
+        (MILK, "oh wait I don't need those take them off", ("list_remove", {"item": "milk", "list": "shopping"})),
+        (CURIE, "search the web for her", ("web_search", {"query": "Marie Curie"})),
+        (GOOD_FRIDAY, "how many days away is that", ("time_until", {"unit": "days", "target_date": "Good Friday"})),
+        (
+            SHOPPED,
+            "remind me about it at five",
+            ("set_reminder", {"message": "about batteries", "time": "at five"}),
+        ),
     ],
 )
 async def test_there_then_it_and_that_are_what_was_spoken_of(
@@ -266,7 +306,33 @@ async def test_the_only_event_that_was_listed_can_be_deleted() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["again", "once more", "another one", "do it again please"])
+async def test_the_event_that_was_asked_for_is_taken_out_of_the_calendar() -> None:
+    found = {"events": [{"id": "e7", "title": "Dentist"}]}
+    asked = after("when am I seeing the dentist", "calendar_list_events", {"about": "dentist"}, found)
+    deleted = [("calendar_delete_event", {"event": "e7"})]
+    assert await calls(*asked, UserMessage("take it out of my calendar please")) == deleted
+
+
+@pytest.mark.parametrize("text", ["okay", "oh", "well", "I don't need help"])
+async def test_nothing_is_undone_by_words_in_passing(text: str) -> None:
+    assert await calls(*MILK, UserMessage(text)) == []
+
+
+async def test_an_answer_may_have_a_slip_of_the_tongue() -> None:
+    refused = {"error": {"type": ErrorType.VALIDATION}}
+    asked = after("set a timer", "set_timer", {"duration": ""}, refused, ok=False, answer="For how long?")
+    assert await calls(*asked, UserMessage("five, no, six minutes")) == [("set_timer", {"duration": "six minutes"})]
+
+
+async def test_a_sum_goes_on_whatever_the_amount_is_for() -> None:
+    assert await calls(*PRODUCT, UserMessage("plus 4.50 for delivery")) == [
+        ("calculate", {"expression": "144 plus 4.50"})
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["again", "once more", "another one", "do it again please", "another go", "tell me one more"]
+)
 async def test_reading_requests_are_repeated(text: str) -> None:
     assert await calls(*JOKE, UserMessage(text)) == [("tell_joke", {})]
 

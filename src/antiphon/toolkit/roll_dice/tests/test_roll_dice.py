@@ -1,9 +1,10 @@
 import pytest
 
 from antiphon.authoring.testing import make_context
-from antiphon.toolkit.roll_dice.handler import Dice, execute, parse_dice
+from antiphon.toolkit.roll_dice.handler import execute
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import ToolResult
+from antiphon.words.dice import Dice, parse_dice
 
 
 async def roll(dice: str, seed: int = 7) -> ToolResult:
@@ -29,6 +30,10 @@ async def roll(dice: str, seed: int = 7) -> ToolResult:
         ("a twenty sided die", Dice(1, 20)),
         ("five twenty-sided dice", Dice(5, 20)),
         ("twenty five six sided dice", Dice(25, 6)),
+        ("three", Dice(3, 6)),
+        ("two of them", Dice(2, 6)),
+        ("a d12", Dice(1, 12)),
+        ("an eight sided one", Dice(1, 8)),
     ],
 )
 def test_dice_are_understood_in_notation_and_in_words(said: str, dice: Dice) -> None:
