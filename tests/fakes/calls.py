@@ -1,7 +1,7 @@
 """A client and a server in one process on the virtual clock, with all messages that the client received."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from itertools import count
@@ -22,6 +22,7 @@ from antiphon.session.hub import ActiveSession, Handles, Hub
 from antiphon.session.models import SharedModels
 from antiphon.session.speaking import Synthesize
 from antiphon.session.stored_session import Stores
+from antiphon.tools.context import Offer
 from antiphon.tools.spec import Mode
 from antiphon.tools.tool import Tool
 from tests.fakes.gates import Gate
@@ -75,8 +76,10 @@ class Server:
         owner: str = "one",
         synthesize: Synthesize | None = None,
         summarizer: Summarizer | None = None,
+        offers: Mapping[str, Offer] | None = None,
     ) -> None:
-        self.gate = Gate(*tools, database=database, clock=LoopClock())  # type: ignore[arg-type]
+        options = {} if offers is None else {"offers": offers}
+        self.gate = Gate(*tools, database=database, clock=LoopClock(), **options)  # type: ignore[arg-type]
         self.database = self.gate.database
         self.ladders: dict[Mode, Ladder] = {}
         self.hub = Hub(

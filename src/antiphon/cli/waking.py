@@ -21,7 +21,9 @@ MAX_KEPT_PIECES: Final = 250
 class Waker(Protocol):
     """Finds the wake word. `antiphon.audio.wake_word.WakeWord` is one."""
 
-    def hear(self, pcm: bytes) -> bool: ...
+    def hear(self, pcm: bytes) -> bytes | None:
+        """Returns what was said after the wake word, once it was heard."""
+        ...
 
     def reset(self) -> None: ...
 
@@ -76,8 +78,9 @@ class WakingSoundCard:
                 self._call[0](pcm)
             elif self._is_awake:
                 self._kept.append(pcm)
-            elif self._waker.hear(pcm):
+            elif (said := self._waker.hear(pcm)) is not None:
                 self._is_awake = True
+                self._kept.append(said)
                 self._loop.call_soon_threadsafe(self._woken.set)
 
     def _play(self, size_bytes: int) -> bytes:

@@ -436,7 +436,7 @@ class ContinuousModel:
         else:
             self._begin(OpenTurn(event.turn, is_started=True))
             self._heard.begin_turn()
-            self._tell(replace(event, continues=self._ids.ours(event.continues)))
+            self._tell(self._ids.rename(event))
         self._watch()
 
     def _take_calls(self, event: live.ToolCalls) -> None:

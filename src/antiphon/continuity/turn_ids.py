@@ -1,5 +1,9 @@
 """The ids that a connection gives to turns, where the session knows them by other ones or not at all."""
 
+from msgspec.structs import replace
+
+from antiphon.models.live import TurnStarted
+
 
 class TurnIds:
     def __init__(self) -> None:
@@ -25,6 +29,10 @@ class TurnIds:
     def ours(self, turn: str | None) -> str | None:
         """Returns the id by which the session knows a turn of the connection."""
         return self._ours.get(turn, turn) if turn is not None else None
+
+    def rename(self, event: TurnStarted) -> TurnStarted:
+        """Gives the turns that an event refers to the ids by which the session knows them."""
+        return replace(event, continues=self.ours(event.continues), completes=self.ours(event.completes))
 
     def theirs(self, turn: str) -> str:
         """Returns the id by which the connection knows a turn."""

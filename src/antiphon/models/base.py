@@ -7,7 +7,7 @@ a message has no calls.
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -15,7 +15,12 @@ from antiphon.errors import AntiphonError
 from antiphon.models.expectation import Expectation
 from antiphon.tools.call import ToolCall
 from antiphon.tools.spec import Mode
-from antiphon.transcript import Message
+from antiphon.transcript import Message, UserMessage
+
+COMPLETED: Final = (
+    "I had not finished when you acted on the first words of this. Do not do again what you have already done for "
+    "them. Change or undo it if you can, and say what you did."
+)
 
 
 class FailureKind(StrEnum):
@@ -100,6 +105,16 @@ Event = TextDelta | CallRequested | TokensUsed | MessageComplete
 
 
 @dataclass(frozen=True, slots=True)
+class Completion:
+    """The user has completed a request whose first words were taken for all of it. Their last message has all words."""
+
+    first_words: str
+    is_answered: bool
+    """Whether their answer had begun: then they are a message of their own, with its calls. Otherwise those calls
+    follow the user's last message."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     system: str
     messages: Sequence[Message]
@@ -114,6 +129,19 @@ class Prompt:
     application."""
     summary: str = ""
     """What was said before the messages begin. It is part of `system`, too."""
+    completion: Completion | None = None
+    """Set if something was called for the first words of what is now the user's last message."""
+
+    @property
+    def told_messages(self) -> Sequence[Message]:
+        """The messages for a language model, which is told in the user's last one if it was completed late."""
+        told = list(self.messages)
+        for place in reversed(range(len(told) if self.completion is not None else 0)):
+            match told[place]:
+                case UserMessage(text=text):
+                    told[place] = UserMessage(f"{text}\n\n({COMPLETED})")
+                    break
+        return told
 
 
 @dataclass(frozen=True, slots=True)

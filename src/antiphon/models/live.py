@@ -48,6 +48,8 @@ class TurnStarted(Struct, frozen=True):
     turn: str
     continues: str | None = None
     """The turn that this one replaces: the user went on speaking after it, and its answer is void."""
+    completes: str | None = None
+    """The turn before, if a few words came after its answer had begun and only complete it. The text is of both."""
 
 
 class InputTranscript(Struct, frozen=True):

@@ -9,6 +9,7 @@ from typing import Final, cast
 from antiphon.models.background import BackgroundTasks
 from antiphon.models.base import (
     CallRequested,
+    Completion,
     Event,
     FailureKind,
     MessageComplete,
@@ -34,7 +35,7 @@ from antiphon.models.live import (
 )
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.call import ToolCall, number
-from antiphon.transcript import AssistantMessage, Message, ToolMessage
+from antiphon.transcript import AssistantMessage, Message, ToolMessage, UserMessage
 
 MAX_MESSAGES: Final = 8
 """How many messages a model may use for one answer. The gate refuses calls beyond the budget long before; this stops a
@@ -48,7 +49,7 @@ def step_key(step: int) -> str:
     return f"step{step}"
 
 
-def make_prompt(context: LiveContext, messages: Sequence[Message]) -> Prompt:
+def make_prompt(context: LiveContext, messages: Sequence[Message], completion: Completion | None = None) -> Prompt:
     return Prompt(
         context.system,
         tuple(messages),
@@ -57,7 +58,21 @@ def make_prompt(context: LiveContext, messages: Sequence[Message]) -> Prompt:
         mode_note=context.mode_note,
         allows_local=context.allows_local,
         summary=context.summary,
+        completion=completion,
     )
+
+
+def check_completion(completion: Completion | None, messages: Sequence[Message]) -> Completion | None:
+    """Returns it if something was called for the first words. `messages` are those before the whole is answered."""
+    if completion is None:
+        return None
+    for message in reversed(messages):
+        match message:
+            case AssistantMessage(calls=(_, *_)):
+                return completion
+            case UserMessage(text=text) if not completion.is_answered or text == completion.first_words:
+                return None
+    return None
 
 
 @dataclass(eq=False, slots=True)
@@ -67,6 +82,8 @@ class _Answer:
     turn: str
     messages: list[Message]
     """The prompt: the transcript, then the messages with calls since, with their results."""
+    completion: Completion | None = None
+    """`Prompt.completion`."""
     steps: int = 0
     """How many messages of the prompt are part of this answer."""
     waiting: list[ToolCall] = field(default_factory=list)
@@ -120,10 +137,14 @@ class TextChat:
         self._context = context
         self.check_open()
 
-    def respond(self, turn: str) -> None:
-        """Begins to answer the turn, which is in the transcript. No other answer may be under way."""
+    def respond(self, turn: str, completion: Completion | None = None) -> None:
+        """Begins to answer the turn, which is in the transcript. No other answer may be under way.
+
+        `completion` is given if the turn was completed after its first words were final.
+        """
         context = self.check_open()
-        answer = self._answer = _Answer(turn, list(context.transcript.messages))
+        messages = list(context.transcript.messages)
+        answer = self._answer = _Answer(turn, messages, check_completion(completion, messages))
         answer.task = self._tasks.start(self._run(answer, context))
 
     def say(self, turn: str, text: str) -> None:
@@ -214,7 +235,7 @@ class TextChat:
         """Passes on the words of one message, and returns them and its calls."""
         turn = answer.turn
         pieces, calls = list[str](), list[ToolCall]()
-        prompt = make_prompt(context, answer.messages)
+        prompt = make_prompt(context, answer.messages, answer.completion)
         async with timer.running(), aclosing(cast(AsyncGenerator[Event, None], self._reply(prompt))) as events:
             async for event in events:
                 match event:

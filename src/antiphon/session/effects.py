@@ -26,11 +26,13 @@ class SendAudio:
 
 @dataclass(frozen=True, slots=True)
 class BeginTurn:
-    """A turn of the user begins: tools get a new budget and a new idempotency turn, unless it continues another one."""
+    """A turn of the user begins: tools get a new budget and, unless it continues another, a new idempotency turn."""
 
     turn: str
     spoken: bool = False
     continues: str | None = None
+    completes: str | None = None
+    """`TurnStarted.completes`."""
 
 
 @dataclass(frozen=True, slots=True)

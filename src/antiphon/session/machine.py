@@ -158,7 +158,7 @@ def step(state: SessionState, event: Event, now_ms: int) -> Step:
         # The model's events.
         case Phase.PROCESSING, TurnStarted(turn=id) if state.is_current(id):
             # It is the turn that `stop_listening` has ended.
-            begin = BeginTurn(id, spoken=True, continues=event.continues)
+            begin = BeginTurn(id, spoken=True, continues=event.continues, completes=event.completes)
             return state.without_recent(event.continues), [begin]
         case Phase.LISTENING, TurnStarted():
             return _hear(state, event)
@@ -293,7 +293,7 @@ def _leave_conversation(state: SessionState, effects: Sequence[Effect]) -> Step:
 
 def _hear(state: SessionState, event: TurnStarted) -> Step:
     """The user has finished a turn, or the model has begun to answer one."""
-    begin = BeginTurn(event.turn, spoken=True, continues=event.continues)
+    begin = BeginTurn(event.turn, spoken=True, continues=event.continues, completes=event.completes)
     return state.without_recent(event.continues).begin(event.turn), [_tell(Phase.PROCESSING), begin]
 
 

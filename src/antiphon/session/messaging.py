@@ -73,6 +73,12 @@ class ClientMessages:
             if answered is not None:
                 self._outbox.send(ConfirmationResolved(answered, outcome))
 
+    def withdraw(self, token_hash: str) -> None:
+        """A question is void: the client may close it."""
+        token = self._asked.pop(token_hash, None)
+        if token is not None:
+            self._outbox.send(ConfirmationResolved(token, Outcome.EXPIRED))
+
     def tell_farewell(self) -> None:
         """The farewell was heard, if there was one."""
         farewell, self.farewell = self.farewell, None

@@ -59,7 +59,11 @@ class CallOutcomes:
         `ran` was done for this turn by a process that did not live to answer it. It is stored already.
         """
         decision = None if ran else await self._tools.hear(text, turn)
-        if decision is None:
+        if decision is None and not ran and self._tools.is_acting_for_completed:
+            # What is being done for the first words of the request must be known, so that it is not done twice.
+            self._tools.start_after_actions(partial(self._respond_to_whole, turn, text))
+        elif decision is None:
+            await self._note_late_of_completed(turn)
             self._respond(turn, text, ran)
         else:
             self._tools.start_decided(decision, partial(self._answer_with, turn, text))
@@ -100,6 +104,16 @@ class CallOutcomes:
     def watch_left(self) -> None:
         """Sees to it that the outcome of calls that another process has left running is told."""
         self._tools.watch_left(self.add)
+
+    async def _respond_to_whole(self, turn: str, text: str) -> None:
+        if self._state().is_current(turn):
+            await self._note_late_of_completed(turn)
+            self._respond(turn, text, ())
+
+    async def _note_late_of_completed(self, turn: str) -> None:
+        late = self._tools.take_late_of_completed()
+        if late:
+            await self._writer.store_runs(turn, late, self._outbox)
 
     async def _tell_approved(self, turn: str | None, answer: ToolAnswer) -> None:
         """Tells the outcome in the turn that waits for it; if that was given up, or there is none, in the next one."""

@@ -425,6 +425,8 @@ class Runner:
             self._begin_tool_turn(begin.turn)
         else:
             self.tool_runner.note_turn(begin.turn)
+        if (completed := begin.continues or begin.completes) is not None:
+            await self.tool_runner.complete(completed)
         self.writer.begin_turn(begin.turn, spoken=begin.spoken, continues=begin.continues)
         self._stopwatch.ask(self._clock.now_ms())
         self._shown = ""

@@ -81,6 +81,11 @@ class ToolRunner:
         self._told_turn = 0
         self._turns: dict[str, int] = {}
         """The numbers that the newest turns have for the gate, by their ids."""
+        self._completed_turn = 0
+        """The number of the turn whose request the user has completed in the turn under way; 0 if there is none."""
+        self._void: list[str] = []
+        """The token hashes of the questions that were asked for the first words of that request. They are withdrawn
+        when something is called for the whole."""
 
     def citations(self) -> Sequence[Citation]:
         """Returns the sources of the results of the turn under way, or of the last one."""
@@ -89,8 +94,30 @@ class ToolRunner:
     def begin_turn(self, turn: str) -> bool:
         """A turn of the user begins: what is called from now on belongs to it. Returns whether the tools changed."""
         has_new_tools = self._executor.begin_turn(self._session)
+        self._completed_turn, self._void = 0, []
         self.note_turn(turn)
         return has_new_tools
+
+    async def complete(self, turn: str) -> None:
+        """The turn under way completes the request of this one, or continues it."""
+        self._session.ledger.renew()
+        self._completed_turn = self._turns.get(turn, 0)
+        self._void = await self._executor.questions_of(self._session, self._completed_turn)
+
+    @property
+    def is_acting_for_completed(self) -> bool:
+        """Whether something is still being done for the first words of a request that the user has completed."""
+        return self._completed_turn in self._session.going_on.values()
+
+    def start_after_actions(self, done: Work) -> None:
+        """Does something in the mailbox once what is being done for those words is done."""
+
+        async def wait() -> None:
+            while going_on := [task for task, turn in self._session.going_on.items() if turn == self._completed_turn]:
+                await asyncio.wait(going_on)
+            self._post(done)
+
+        self._start(wait())
 
     def note_turn(self, turn: str) -> None:
         """The turn has the gate's number of the turn under way."""
@@ -181,6 +208,17 @@ class ToolRunner:
         unheard, self._session.unheard = self._session.unheard, []
         return [self._tell(call, result) for call, result in unheard]
 
+    def take_late_of_completed(self) -> list[ToolAnswer]:
+        """Results of those that were done for the first words of the request that the user has completed."""
+        unheard, self._session.unheard = self._session.unheard, []
+        late = []
+        for call, result in unheard:
+            if result.meta is not None and result.meta.turn == self._completed_turn:
+                late.append(self._tell(call, result))
+            else:
+                self._session.unheard.append((call, result))
+        return late
+
     async def hear(self, text: str, turn: str) -> Decision | None:
         """What the user's words in this turn decide, if they are a plain yes or no. A yes is still to be run."""
         decision = await self._executor.hear(text, self._session, self._turns.get(turn))
@@ -214,9 +252,16 @@ class ToolRunner:
         self.approved[decision.shown_id] = call.args
         return self._tell(call, result, decision.shown_id)
 
+    async def _withdraw_void(self) -> None:
+        void, self._void = self._void, []
+        for token_hash in void:
+            await self._executor.withdraw(token_hash, self._session)
+            self._client.withdraw(token_hash)
+
     async def _run_all(
         self, shown: Sequence[tuple[tool_call.ToolCall, str]], done: Callable[[list[ToolAnswer]], Awaitable[None]]
     ) -> None:
+        await self._withdraw_void()
         runs = [self._start_run(call, shown_id) for call, shown_id in shown]
         try:
             await asyncio.wait(runs)

@@ -94,6 +94,17 @@ class Executor:
             return None
         return Decision(taken, approved)
 
+    async def questions_of(self, session: ToolSession, turn: int) -> list[str]:
+        """Returns the token hashes of the questions that were asked in a turn and still wait for an answer."""
+        waiting = await self._deps.confirmations.pending(session)
+        return [each.token_hash for each in waiting if each.turn == turn]
+
+    async def withdraw(self, token_hash: str, session: ToolSession) -> None:
+        """Withdraws a question: nothing can approve its call any more."""
+        taken = await self._deps.confirmations.take(token_hash, session)
+        if taken is not None:
+            record_answer(self._deps, session, taken, "withdrawn")
+
     async def hear(self, text: str, session: ToolSession, turn: int | None = None) -> Decision | None:
         """Takes the user's words in a turn, by default the current one, as an answer to the previous turn's question.
 
@@ -254,6 +265,7 @@ class Executor:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
+            attempt.session.going_on[task] = attempt.turn
             task.add_done_callback(lambda done: _keep_for_next_turn(attempt, done))
             raise
 
@@ -323,6 +335,7 @@ def _gate_failed(tool: Tool) -> ToolResult:
 
 
 def _keep_for_next_turn(attempt: Attempt, done: asyncio.Task[ToolResult]) -> None:
+    attempt.session.going_on.pop(done, None)
     if not done.cancelled() and done.exception() is None:
         attempt.session.unheard.append((attempt.call, done.result()))
 

@@ -84,6 +84,12 @@ class Ledger:
         self.retrieval_calls += retrieval
         return None
 
+    def renew(self) -> None:
+        """Gives the turn its calls again: the user has said more, and what was done for the first words may have to be
+        undone."""
+        self.calls = self.retrieval_calls = 0
+        self.tool_ms = 0.0
+
     def repeat(self, fingerprint: str) -> Failure | None:
         """Counts a call with the same arguments; the third in a turn is refused."""
         self.same[fingerprint] = times = self.same.get(fingerprint, 0) + 1

@@ -1,5 +1,6 @@
 """A session as the gate sees it: who calls, in which mode, in which turn, with which tools."""
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -126,6 +127,8 @@ class ToolSession:
     ledger: Ledger = field(default_factory=Ledger)
     unheard: list[tuple[ToolCall, ToolResult]] = field(default_factory=list)
     """Results of actions that outlived their turn, to be reported in the next one."""
+    going_on: dict["asyncio.Task[ToolResult]", int] = field(default_factory=dict)
+    """Actions that outlived their turn and are still running, with the turn."""
     left: dict[str, CallRecord] = field(default_factory=dict)
     """Runs of another process for this session that have not been reported yet, by record id."""
     heard: deque[str] = field(default_factory=lambda: deque(maxlen=MESSAGES_HEARD))

@@ -1,15 +1,19 @@
 """Wake words, said by flite's voices and by espeak-ng's, which are no people but independent of each other."""
 
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from antiphon.audio import AudioError
+from antiphon.audio.pcm import level_dbfs
 from antiphon.audio.resample import resample
 from antiphon.audio.wake_word import WAKE_WORDS, WakeWord
 from antiphon.audio.wav import read_wav
 from antiphon.sound_format import MICROPHONE_HZ
+from antiphon.speech.engines.moonshine import MoonshineRecognizer
+from antiphon.speech.workers import Workers
 
 PIECE_BYTES = 640
 SILENCE = np.random.default_rng(1).normal(0, 8, MICROPHONE_HZ).astype(np.int16).tobytes()
@@ -23,9 +27,17 @@ def say(text: str, voice: str) -> bytes:
     return SILENCE + resample(*read_wav(spoken), MICROPHONE_HZ) + SILENCE
 
 
-def hears(wake_word: WakeWord, pcm: bytes) -> int:
-    """Counts the pieces after which it reports its word."""
-    return sum(wake_word.hear(pcm[at : at + PIECE_BYTES]) for at in range(0, len(pcm), PIECE_BYTES))
+def following(wake_word: WakeWord, pcm: bytes) -> bytes | None:
+    """What follows the wake word, if it is heard."""
+    for at in range(0, len(pcm), PIECE_BYTES):
+        begun = wake_word.hear(pcm[at : at + PIECE_BYTES])
+        if begun is not None:
+            return begun + pcm[at + PIECE_BYTES :]
+    return None
+
+
+def hears(wake_word: WakeWord, pcm: bytes) -> bool:
+    return following(wake_word, pcm) is not None
 
 
 @pytest.mark.parametrize("voice", ["slt", "rms", "awb"])
@@ -48,6 +60,39 @@ def test_after_a_reset_it_is_heard_again_and_only_then() -> None:
     wake_word.reset()
     assert not hears(wake_word, SILENCE)
     assert hears(wake_word, said)
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize(
+    ("name", "voice", "request_", "recognized"),
+    [
+        ("hey_jarvis", "rms", "set a timer for ten minutes", "Set a timer for 10 minutes."),
+        ("okay_nabu", "rms", "what time is it in Tokyo", "What time is it in Tokyo?"),
+        ("okay_nabu", "slt", "set a timer for ten minutes", "Set a timer for 10 minutes."),
+    ],
+)
+async def test_a_request_in_one_breath_with_the_wake_word_has_its_first_word(
+    name: str, voice: str, request_: str, recognized: str, models_dir: Path
+) -> None:
+    wake_word, workers = WakeWord(name), Workers(1)
+    said = following(wake_word, say(f"{wake_word.phrase} {request_}", voice))
+    assert said is not None
+    assert await MoonshineRecognizer(models_dir, workers).recognize(said) == recognized
+    await workers.aclose()
+
+
+@pytest.mark.parametrize("name", WAKE_WORDS)
+def test_after_a_pause_nothing_of_the_wake_word_is_left(name: str) -> None:
+    wake_word = WakeWord(name)
+    said = following(wake_word, say(wake_word.phrase, "slt"))
+    assert said is not None
+    assert level_dbfs(said) < -50
+
+
+def test_it_takes_pieces_of_any_length() -> None:
+    said = say("okay nabu what time is it", "rms")
+    at_once = WakeWord("okay_nabu").hear(said)
+    assert at_once == following(WakeWord("okay_nabu"), said)
 
 
 def test_an_unknown_wake_word_is_refused_with_those_that_there_are() -> None:

@@ -10,7 +10,7 @@ from antiphon.cli.waking import SLEEP_AFTER_S, Silence, WakingSoundCard
 from antiphon.client import Incoming
 from antiphon.protocol import server_messages as s
 
-WAKE, REQUEST, MORE = b"hey", b"time", b"more"
+WAKE, BEGUN, REQUEST, MORE = b"hey", b"what", b"time", b"more"
 
 
 class Card:
@@ -32,9 +32,9 @@ class Waker:
     def __init__(self) -> None:
         self.heard: list[bytes] = []
 
-    def hear(self, pcm: bytes) -> bool:
+    def hear(self, pcm: bytes) -> bytes | None:
         self.heard.append(pcm)
-        return pcm == WAKE
+        return BEGUN if pcm == WAKE else None
 
     def reset(self) -> None:
         self.heard.clear()
@@ -53,7 +53,7 @@ async def test_a_call_hears_what_follows_the_wake_word_and_nothing_before_it() -
         with waking.open(heard.append, lambda size: b"\1" * size):
             card.say(MORE)
             assert card.take(4) == b"\1" * 4
-    assert heard == [REQUEST, MORE]
+    assert heard == [BEGUN, REQUEST, MORE]
     assert not card.is_open
 
 
@@ -73,7 +73,7 @@ async def test_after_a_call_it_waits_for_the_wake_word_again() -> None:
             with waking.open(heard.append, bytes):
                 card.say(REQUEST)
             card.say(b"too late")
-    assert heard == [REQUEST, REQUEST]
+    assert heard == [BEGUN, REQUEST, BEGUN, REQUEST]
     assert waker.heard == [MORE, WAKE]
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from antiphon.models.builtin import lookup
 from antiphon.models.builtin.replies import is_question
+from antiphon.tools.result import Outcome
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
 from antiphon.words.readers import Reader
 
@@ -51,6 +52,14 @@ class DoneCall:
     @property
     def failed(self) -> bool:
         return self.result is not None and not self.result.ok
+
+    @property
+    def may_have_acted(self) -> bool:
+        """Whether it has done something, as far as is known."""
+        match self.result:
+            case ToolMessage(ok=False, content={"error": {"outcome": outcome}}):
+                return bool(outcome == Outcome.UNKNOWN)
+        return self.succeeded
 
     @property
     def waits(self) -> bool:
@@ -240,6 +249,21 @@ def _exchanges(messages: Sequence[Message]) -> Iterator[Exchange]:
                 answer += [words.strip()] if words.strip() else []
             case ToolMessage(call_id=call_id):
                 results[call_id] = message
+
+
+def read_batches(since: Sequence[Message]) -> list[list[DoneCall]]:
+    """Returns the calls of each message of an answer that has no words yet; nothing if it has."""
+    batches: list[tuple[dict[str, CallMade], dict[str, ToolMessage]]] = []
+    for message in since:
+        match message:
+            case AssistantMessage(calls=(_, *_) as calls):
+                batches.append(({call.id: call for call in calls}, {}))
+            case ToolMessage(call_id=call_id) if batches:
+                # Ids repeat from message to message.
+                batches[-1][1][call_id] = message
+            case _:
+                return []
+    return [done for made, results in batches if (done := list(_done(made, results)))]
 
 
 def _done(made: Mapping[str, CallMade], results: Mapping[str, ToolMessage]) -> Iterator[DoneCall]:

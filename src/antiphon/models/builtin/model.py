@@ -2,12 +2,13 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
 from antiphon.models.base import (
     CallRequested,
+    Completion,
     Event,
     MessageComplete,
     Prompt,
@@ -15,7 +16,7 @@ from antiphon.models.base import (
     TextDelta,
     TextProfile,
 )
-from antiphon.models.builtin import lookup, references, replies, small_talk, stories, wording
+from antiphon.models.builtin import late_pieces, lookup, references, replies, small_talk, stories, wording
 from antiphon.models.builtin.collecting import (
     EXACT,
     GIVEN_UP,
@@ -27,7 +28,7 @@ from antiphon.models.builtin.collecting import (
     is_read_back,
     resolve,
 )
-from antiphon.models.builtin.context import Context, DoneCall, Exchange, read_exchanges
+from antiphon.models.builtin.context import Context, DoneCall, Exchange, read_batches, read_exchanges
 from antiphon.models.builtin.follow_ups import FollowUps
 from antiphon.models.builtin.fragments import is_place
 from antiphon.models.builtin.learning import Learner
@@ -196,11 +197,15 @@ class BuiltinModel:
         clock = asyncio.get_running_loop().time
         began_s = clock()
         await self.prepare(prompt)
-        understood = self._understand(prompt.messages[: said + 1], prompt.mode)
+        understood = self._understand_whole(prompt, said)
         took_ms = (clock() - began_s) * 1_000
         results = _last_results(prompt.messages)
-        if isinstance(understood, Run) and self._are_outdated(prompt.messages[said + 1 :], understood):
-            results = []
+        told = list[str]()
+        if prompt.completion is not None and isinstance(understood, Run):
+            plan, is_carried_out = self._plan(prompt.completion, prompt.messages, said, understood)
+            told = self._tell_done(plan, is_answered=prompt.completion.is_answered)
+            understood = replace(understood, calls=plan.calls) if plan.calls else Say(" ".join(told))
+            results = results if is_carried_out else []
         query = understood.query if isinstance(understood, Run | Unknown) else None
         if query is not None and not results and await self._can_look_up(prompt.mode):
             yield CallRequested(lookup.call(query))
@@ -227,7 +232,7 @@ class BuiltinModel:
             if not (each.name in answered and (replies.is_question(each) or not self._writes(each.name)))
         ]
         if results:
-            sentences += self._put_into_words(results, understood)
+            sentences += [*told, *self._put_into_words(results, understood)]
         elif isinstance(understood, Ask | Need):
             sentences.append(understood.question)
         elif isinstance(understood, Say):
@@ -239,19 +244,43 @@ class BuiltinModel:
         expects = self._understanding.expects(understood) if isinstance(understood, Need) else Expectation.NOTHING
         yield MessageComplete(StopReason.DONE, expects=expects)
 
-    def _are_outdated(self, since: Sequence[Message], run: Run) -> bool:
-        """Whether these are only the results of what was looked up before the user went on: "what time is it … in
-        Tokyo"."""
-        match since:
-            case [AssistantMessage(calls=(_, *_) as calls), ToolMessage(), *others] if all(
-                isinstance(other, ToolMessage) for other in others
-            ):
-                asked = [(call.tool_id, dict(call.args)) for call in run.calls]
-                return not any(
-                    call.name == lookup.TOOL or self._writes(call.name) or (call.name, call.args) in asked
-                    for call in calls
-                )
-        return False
+    def _understand_whole(self, prompt: Prompt, said: int) -> Understood:
+        """Returns what the user's last message asks for. If the assistant acted on its first words, and the whole is
+        not a request of its own, the rest may refer to that: "add milk to my list … and eggs"."""
+        messages, completion = prompt.messages, prompt.completion
+        understood = self._understand(messages[: said + 1], prompt.mode)
+        if completion is None or completion.is_answered or isinstance(understood, Run):
+            return understood
+        text, first = str(getattr(messages[said], "text", "")), completion.first_words.rstrip(" .,!?")
+        batches = read_batches(messages[said + 1 :])
+        if not batches or not text.startswith(first):
+            return understood
+        done = Exchange(first, tuple(batches[0]), "")
+        context = Context([*read_exchanges(messages[:said]), done], self._follow_ups.kind_of)
+        rest = wording.clean(text[len(first) :].strip(" .,"))
+        found = self._refer(rest, context, prompt.mode, self._find(rest, prompt.mode))
+        return replace(found, calls=(*_again(done.calls), *found.calls)) if isinstance(found, Run) else understood
+
+    def _plan(
+        self, completion: Completion, messages: Sequence[Message], said: int, run: Run
+    ) -> tuple[late_pieces.Plan, bool]:
+        """Returns what is left to do for a request that was completed late, and whether that has just been done."""
+        exchanges, before = read_exchanges(messages[:said]), list[DoneCall]()
+        if completion.is_answered:
+            answered = [each for each in exchanges if each.text == completion.first_words]
+            before = list(answered[-1].calls) if answered else []
+        earlier = [call for each in exchanges for call in each.calls if call not in before]
+        return late_pieces.resume(run.calls, before, read_batches(messages[said + 1 :]), self._writes, earlier)
+
+    def _tell_done(self, plan: late_pieces.Plan, *, is_answered: bool) -> list[str]:
+        """Tells what was done for the first words and stays. What is wanted anyway was told if they were answered."""
+        kept, repeated = (
+            [self._say(call.result, None) for call in calls if call.result is not None]
+            for calls in (plan.kept, plan.repeated)
+        )
+        if kept:
+            kept = [replies.TOO_QUICK, *kept, *([replies.CANNOT_CHANGE] if plan.is_blocked else [])]
+        return kept if is_answered and (plan.calls or kept) else [*kept, *repeated]
 
     def _writes(self, name: str) -> bool:
         tool = self._toolbox.tools.get(name)
@@ -475,6 +504,10 @@ def _last_words(calls: Sequence[PlannedCall]) -> tuple[PlannedCall, ...]:
         or (call.args["entity"], call.args.get("area")) != (after.args.get("entity"), after.args.get("area"))
     ]
     return tuple(kept)
+
+
+def _again(calls: Sequence[DoneCall]) -> Iterator[PlannedCall]:
+    return (PlannedCall(call.tool_id, call.args, None) for call in calls)
 
 
 def _acknowledge(text: str, answer: bool, messages: Sequence[Message], context: Context) -> str:

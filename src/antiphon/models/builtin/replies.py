@@ -17,6 +17,8 @@ WHAT_INSTEAD: Final = "Sorry. What did you mean?"
 UNSURE: Final = "I'm not sure what you mean. Please say it in one short sentence."
 WHICH_EVENT: Final = "Which one? Please say what it is called."
 CANNOT_UNDO: Final = "I can't undo that, I'm afraid."
+TOO_QUICK: Final = "I was too quick."
+CANNOT_CHANGE: Final = "I can't change that any more."
 NOTHING_TO_TELL: Final = "That worked, but there is nothing to tell."
 TOO_LONG: Final = "That's too long for me. Please say it in fewer words."
 

@@ -6,10 +6,13 @@ from typing import Final
 
 from antiphon.models.builtin.context import DoneCall
 from antiphon.models.builtin.understood import PlannedCall
+from antiphon.words.lists import item_key, list_name, split_items
 
 CANCELLED: Final = "I've cancelled the one before."
 _SETS: Final = frozenset({"set_timer", "set_alarm", "set_reminder"})
 _OPPOSITES: Final = {"on": "off", "off": "on", "open": "close", "close": "open"}
+_STEPS: Final = frozenset({"toggle", "up", "down", "dim"})
+"""What `ha_control` does relative to how it was."""
 
 _IT: Final = r"(?:it|that|this|them|those|these)"
 _UNWANTED: Final = rf"(?:i|we) (?:do not|don['’]?t|no longer) (?:want|need) {_IT}(?: any ?more| after all| now)?"
@@ -46,6 +49,22 @@ def undo(call: DoneCall, *, corrects: bool = False) -> PlannedCall | None:
         case "ha_control", {"action": str(action)} if action in _OPPOSITES and not corrects:
             return PlannedCall("ha_control", {**call.args, "action": _OPPOSITES[action]}, None)
     return None
+
+
+def covers(call: PlannedCall, done: DoneCall) -> bool:
+    """Whether a call does what was done and more, and nothing twice: what is on a list is not put there again."""
+    match done.tool_id, done.data:
+        case "list_add", {"list": str(name), "added": list(added)} if call.tool_id == "list_add":
+            is_same_list = list_name(call.args.get("list") or name) == name
+            items = {item_key(item) for item in split_items(call.args.get("item", ""), name)}
+            return is_same_list and items.issuperset(item_key(str(item)) for item in added)
+    return False
+
+
+def can_follow(call: PlannedCall, done: DoneCall) -> bool:
+    """Whether a call does nothing twice if it comes after one that cannot be undone: a light that is off can be
+    switched off."""
+    return call.tool_id == done.tool_id == "ha_control" and call.args.get("action") not in _STEPS
 
 
 def _join(items: Sequence[object]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from antiphon.models.base import Prompt, TextModel
+from antiphon.models.base import Completion, Prompt, TextModel
 from antiphon.models.cascade.shared_engines import SharedEngines
 from antiphon.models.cascade.speculative_chat import SpeculativeChat
 from antiphon.models.cascade.speech_output import SpeechOutput, SpokenAnswer
@@ -104,6 +104,8 @@ class Cascade:
         self._recognizer: TurnRecognizer | None = None
         self._answer: _Answer | None = None
         """The last answer that was asked for."""
+        self._heard: tuple[str | None, Completion | None] = None, None
+        """The last turn that was heard, and how it was completed."""
         self._hold: _Hold | None = None
         """Set while that answer waits, since somebody speaks over it."""
         self._void: set[str] = set()
@@ -136,7 +138,8 @@ class Cascade:
         self._start_answer(turn)
         if self._answer is not None and self._answer.speech is not None:
             self._answer.speech.fill_wait()
-        self._chat.respond(turn)
+        heard, completion = self._heard
+        self._chat.respond(turn, completion if turn == heard else None)
 
     def say(self, turn: str, text: str) -> None:
         self._start_answer(turn)
@@ -206,7 +209,7 @@ class Cascade:
         self._queue.put(InputTranscript(turn.id, turn.caption, is_final=False))
 
     def on_guess(self, turn: Turn, text: str) -> None:
-        self._chat.prepare(turn.continues or turn.id, text)
+        self._chat.prepare(turn.continues or turn.id, text, turn.completion)
 
     def on_resumed(self) -> None:
         self._chat.drop()
@@ -217,7 +220,9 @@ class Cascade:
         if self.is_answering():
             # The answer began while the user was already speaking.
             self._interrupt_answer()
-        self._queue.put(TurnStarted(turn.id, turn.continues))
+        self._heard = turn.id, turn.completion
+        completes = None if turn.completes is None else turn.completes.turn
+        self._queue.put(TurnStarted(turn.id, turn.continues, completes))
         self._queue.put(InputTranscript(turn.id, turn.text, is_final=True, timings=timings))
 
     def on_empty(self, turn: str) -> None:

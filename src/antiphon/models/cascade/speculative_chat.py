@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 
 from antiphon.models.background import BufferedStream
-from antiphon.models.base import CallRequested, Event, Prompt, TextDelta, TextModel
+from antiphon.models.base import CallRequested, Completion, Event, Prompt, TextDelta, TextModel
 from antiphon.models.live import LiveEvent, Prefetch, messages_of
-from antiphon.models.text_chat import TextChat, make_prompt, step_key
+from antiphon.models.text_chat import TextChat, check_completion, make_prompt, step_key
 from antiphon.speech.clauses import Clauses
 from antiphon.tools.call import ToolCall, number
 
@@ -53,10 +53,11 @@ class SpeculativeChat(TextChat):
         self._on_first_clause = on_first_clause
         self._speculation: _Speculation | None = None
 
-    def prepare(self, turn: str, text: str) -> None:
-        """Begins to answer the turn as if these were the user's words."""
+    def prepare(self, turn: str, text: str, completion: Completion | None = None) -> None:
+        """Begins to answer the turn as if these were the user's words. `completion` is as in `respond`."""
         context = self.check_open()
-        prompt = make_prompt(context, context.transcript.with_user(turn, text))
+        messages = context.transcript.with_user(turn, text)
+        prompt = make_prompt(context, messages, check_completion(completion, messages))
         if self._speculation is None or self._speculation.prompt != prompt:
             self.drop()
             if not self._may_prepare(prompt):

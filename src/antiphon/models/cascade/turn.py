@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from antiphon.models.background import BackgroundTasks, has_failed
+from antiphon.models.base import Completion
 from antiphon.models.cascade.endpointer import FRAME_BYTES, PREROLL_FRAMES
 from antiphon.models.expectation import Expectation
 from antiphon.models.live import Timings
@@ -47,6 +48,15 @@ class Recognition:
         return has_failed(self.task)
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A turn whose answer has begun."""
+
+    turn: str
+    text: str
+    at_s: float
+
+
 class TurnStatus(Enum):
     HEARING = auto()
     """The user is speaking, or the text is not known yet."""
@@ -69,7 +79,7 @@ class Turn:
         recognizer: Recognizer,
         tasks: BackgroundTasks,
         expects: Expectation = Expectation.NOTHING,
-        before: str | None = None,
+        before: "Answered | None" = None,
         *,
         is_over_answer: bool = False,
         is_echoed: bool = False,
@@ -88,8 +98,12 @@ class Turn:
         told of the turn."""
         self.clear_frames = 0
         """How many frames are clearly speech."""
+        self.completes: Answered | None = None
+        """The turn before it, if its own words only complete that one's. The text is of both."""
         self.continues: str | None = None
         """The id under which it was final before the user went on."""
+        self.continued_text = ""
+        """The text that was final then."""
         self.text = ""
         """The last final text."""
         self.status = TurnStatus.HEARING
@@ -117,6 +131,13 @@ class Turn:
     @property
     def is_awaited(self) -> bool:
         return self.status is TurnStatus.AWAITED
+
+    @property
+    def completion(self) -> Completion | None:
+        """How it was completed after its first words were final; None if it was not."""
+        if self.completes is not None:
+            return Completion(self.completes.text, is_answered=True)
+        return None if self.continues is None else Completion(self.continued_text, is_answered=False)
 
     @property
     def known_ms(self) -> float:
@@ -166,6 +187,7 @@ class Turn:
     def continue_as(self, id: str) -> None:
         """Reopens the turn under a new id, because the user continues after the text was final."""
         self.continues, self.id, self.status = self.id, id, TurnStatus.HEARING
+        self.continued_text = self.text
 
     def close(self) -> None:
         self.pause_tasks.cancel()

@@ -15,6 +15,7 @@ from antiphon.models.cascade.shared_engines import SharedEngines
 from antiphon.models.cascade.turn import (
     CAPTION_EVERY_MS,
     JUDGE_EVERY_MS,
+    Answered,
     Recognition,
     Recognized,
     Turn,
@@ -41,7 +42,6 @@ RELEASE_SILENCE_MS: Final = 200
 JOIN_WITHIN_S: Final = 6.0
 """How long after the beginning of an answer a few words may still complete the request: as long as an answer takes, and
 a moment to notice that it is not what was meant."""
-_NOBODY: Final = ("", float("-inf"))
 
 NOT_UNDERSTOOD: Final = "I couldn't make out what you said. Please say it again."
 
@@ -61,8 +61,8 @@ class TurnRecognizer:
         self._tasks = BackgroundTasks()
         self._turn: Turn | None = None
         """The turn under way, or one that is final and may still go on."""
-        self._answered = _NOBODY
-        """What was said in the last turn, and when its answer began."""
+        self._answered: Answered | None = None
+        """The last turn, if its answer has begun and nobody has spoken since."""
         self._expects = Expectation.NOTHING
         """What the last answer asked for."""
         self._client_plays = False
@@ -95,7 +95,7 @@ class TurnRecognizer:
         or if it does not have the given id."""
         if self._turn is None or not self._turn.is_final or id not in (None, self._turn.id):
             return False
-        self._answered = self._turn.text, self._loop.time()
+        self._answered = Answered(self._turn.id, self._turn.text, self._loop.time())
         self._drop_turn()
         return True
 
@@ -172,10 +172,12 @@ class TurnRecognizer:
                 self._give_up(turn)
 
     def _start_turn(self, *, is_over_answer: bool) -> Turn:
-        (text, answered_s), self._answered = self._answered, _NOBODY
-        # The answer to a question does not complete the request before it.
-        is_recent = self._expects is Expectation.NOTHING and self._loop.time() - answered_s <= JOIN_WITHIN_S
-        before = text if is_recent else None
+        before, self._answered = self._answered, None
+        if self._expects is not Expectation.NOTHING:
+            # The answer to a question does not complete the request before it.
+            before = None
+        if before is not None and self._loop.time() - before.at_s > JOIN_WITHIN_S:
+            before = None
         return Turn(
             next(self._ids),
             self._engines.recognizer,
@@ -317,10 +319,14 @@ class TurnRecognizer:
 
     def _complete(self, turn: Turn, end: str) -> str:
         """Returns the text of the turn, with the request before it if it only completes that."""
-        text = turn.join(end)
-        if turn.before is None or not text:
+        text, before, turn.completes = turn.join(end), turn.before, None
+        if before is None or not text:
             return text
-        return continue_request(turn.before, text, self._engines.completeness) or text
+        joined = continue_request(before.text, text, self._engines.completeness)
+        if joined is None:
+            return text
+        turn.completes = before
+        return joined
 
     async def _judge(self, turn: Turn, guess: Recognition) -> None:
         """Decides how much silence ends the turn, by its words and, if they leave a doubt, by its melody."""

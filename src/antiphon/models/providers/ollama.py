@@ -309,7 +309,7 @@ def _decode_refusal(body: bytes) -> object:
 
 def _messages(prompt: Prompt) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = [{"role": "system", "content": prompt.system}] if prompt.system else []
-    for message in prompt.messages:
+    for message in prompt.told_messages:
         match message:
             case UserMessage(text=text):
                 messages.append({"role": "user", "content": text})

@@ -249,13 +249,6 @@ def looked_up(args: dict[str, str], spoken: str) -> list[Message]:
     ]
 
 
-async def test_what_was_looked_up_before_the_user_went_on_is_not_the_answer() -> None:
-    continued = [UserMessage("what time is it in Tokyo"), *looked_up({}, "It's noon.")]
-    assert await call_of(*continued) == ToolCall(None, "get_time", {"timezone": "Tokyo"})
-    both = [*continued, *looked_up({"timezone": "Tokyo"}, "It's nine in Tokyo.")]
-    assert await answer(*both) == "It's nine in Tokyo."
-
-
 async def test_an_answer_of_which_nothing_was_heard_is_not_said_before_that_to_the_whole_question() -> None:
     interrupted = [UserMessage("what time is it"), *looked_up({}, "It's noon.")]
     whole = [UserMessage("what time is it in Tokyo"), *looked_up({"timezone": "Tokyo"}, "It's nine in Tokyo.")]
