@@ -178,9 +178,9 @@ def forms(text: str) -> list[str]:
 # Slips of the tongue: "for five, no wait, ten minutes".
 
 _SLIP: Final = re.compile(
-    r"[\s,.…—–-]+(?P<mark>(?:oh |uh )?(?:no wait|wait no|no no|no sorry|sorry no|no actually|sorry i mean(?:t)?|"
+    r"[\s,.…—–-]+(?P<mark>(?:oh |uh )?(?:no hang on|no hold on|hang on|hold on|no wait|wait no|no no|no sorry|sorry no|no actually|sorry i mean(?:t)?|"
     r"no i mean(?:t)?|wait i mean(?:t)?|"
-    r"or rather|no rather|no make (?:it|that)|make (?:it|that)|scratch that|correction|i mean(?:t)?|actually no|"
+    r"or rather|no rather|no make (?:it|that)|(?:actually )?make (?:it|that)|scratch that|correction|i mean(?:t)?|actually no|"
     r"actually|sorry|wait|no|rather))"
     r"[\s,.…—–-]+",
     re.IGNORECASE,
