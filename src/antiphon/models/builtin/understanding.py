@@ -144,6 +144,13 @@ _SUPPOSITION: Final = re.compile(
     re.IGNORECASE,
 )
 """How a sentence begins that only thinks about something."""
+_FORBIDS: Final = re.compile(r"(?:do not|never)\b(?! (?:let|forget|you)\b)", re.IGNORECASE)
+_PAST: Final = re.compile(r"\b(?:was|were|had|used to|yesterday|last (?:night|week|month|year|time))\b", re.IGNORECASE)
+_WANTS: Final = re.compile(
+    r"\b(?:take|turn|put|switch|get|make|set|open|close|shut|lower|raise|lock|can|could|please|let|give|needs?|needed)\b",
+    re.I,
+)
+"""What a remark about a device has if it asks for something: "the fan can go off"."""
 
 
 _BEFORE_SUM: Final = re.compile(
@@ -458,7 +465,7 @@ class Understanding:
         writes = False if is_question or _SUPPOSITION.match(phrase.text) else True if is_command else None
         tools = frozenset(id for id, tool in self._tools.items() if writes in (None, tool.spec.writes))
         best = ranking.best(tools)
-        if best is None or is_unfinished(text):
+        if best is None or is_unfinished(text) or _FORBIDS.match(phrase.text):
             return None
         lead = self._lead(ranking, best, tools)
         if best == lookup.WORLD:
@@ -477,6 +484,10 @@ class Understanding:
         words = [word for word, _, _ in phrase.words()]
         has_time = any(each.reader in TIMES and name in filled.args for name, each in filler.arguments.items())
         is_clear = lead >= (CLEAR_WITH_TIME if has_time else CLEARER) and NEGATIONS.isdisjoint(words)
+        if is_about_devices and tool.spec.writes and is_remark:
+            if _PAST.search(phrase.text):
+                return None
+            is_clear = is_clear and _WANTS.search(phrase.text) is not None
         match planned:
             case Need():
                 return planned if is_clear or (is_command and len(words) <= SHORT) else None
