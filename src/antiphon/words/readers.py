@@ -159,6 +159,7 @@ _OPERATORS: Final = _words(
     " half third quarter double twice triple average mean sum product difference total tip off mod modulo"
     " raised median x"
 )
+_FORMULA: Final = re.compile(r"(?=.*\d)(?=.*[-+*/×÷^%])[\d\s().,+*/×÷^%x-]+")
 _JOINERS: Final = _words(
     "of by and to the a an on from between point negative minus dollars euros pounds dollar euro bucks"
 )
@@ -377,6 +378,8 @@ def _expressions(text: str, words: Sequence[_Word]) -> list[Found]:
     """Finds stretches of numbers and operations that have at least one of each, or makes a sum of a word problem."""
     if (problem := read_problem(text)) is not None:
         return [Found(problem, 0, len(text))]
+    if _FORMULA.fullmatch(text.strip()):
+        return [Found(text.strip(), 0, len(text))]
 
     def is_number(word: str) -> bool:
         return word in NUMBER_WORDS or _NUMERAL.fullmatch(word) is not None
@@ -396,7 +399,13 @@ def _expressions(text: str, words: Sequence[_Word]) -> list[Found]:
             part.pop()
         said = text[part[0].start : part[-1].end] if part else ""
         has_operation = any(w.text in _OPERATORS for w in part) or re.search(r"\d\s*[-+*/×÷^%]", said) is not None
-        if has_operation and any(is_number(w.text.rstrip("%")) and w.text not in _OPERATORS for w in part):
+        # "Fifteen percent" alone is no sum.
+        is_share = all(w.text in ("percent", "per", "cent") or is_number(w.text) or w.text in _JOINERS for w in part)
+        if (
+            has_operation
+            and not is_share
+            and any(is_number(w.text.rstrip("%")) and w.text not in _OPERATORS for w in part)
+        ):
             found.append(Found(said, part[0].start, part[-1].end))
         at = max(end, at + 1)
     return _longest_first(iter(found))

@@ -16,6 +16,7 @@ from antiphon.tools.tool import Tool
 from antiphon.words.days import WEEKDAYS
 from antiphon.words.devices import trim_name
 from antiphon.words.numbers import NUMBER_WORDS, parse_ordinal
+from antiphon.words.problems import read_problem
 from antiphon.words.readers import FREE, Found, Reader, find, is_time_word, is_whole, reads
 
 ORDER: Final = (
@@ -349,6 +350,8 @@ class Filler:
 
 def _only_sum(said: str) -> str:
     """Returns the sum without a story before it: "help me with my homework, what is 56 divided by 8"."""
+    if (problem := read_problem(said)) is not None:
+        return problem
     found = find(Reader.EXPRESSION, said)
     if len(found) != 1 or found[0].start == 0:
         return said

@@ -10,7 +10,8 @@ from typing import Final
 from antiphon.models.completeness import is_unfinished
 
 _QUESTION: Final = re.compile(
-    r"(?:what|who|whom|whose|when|where|which|why|how|is|are|was|were|does|did|has|have|should|do (?:i|you|we|they))\b",
+    r"(?:what|who|whom|whose|when|where|which|why|how|is|are|was|were|does|did|has|have|should|do (?:i|you|we|they)|"
+    r"(?:would|could|can|will|may|might) (?:an?|the|it|that|this|there|he|she|they|my)|isn['’]?t|aren['’]?t)\b",
     re.IGNORECASE,
 )
 _COMMAND: Final = re.compile(
@@ -49,6 +50,13 @@ _DECLINED: Final = re.compile(
     re.IGNORECASE,
 )
 """How a sentence begins that asks for something not to be done."""
+_FORBIDS: Final = re.compile(r"(?:do not|never)\b(?! (?:let|forget|you)\b)", re.IGNORECASE)
+_PAST: Final = re.compile(r"\b(?:was|were|had|used to|yesterday|last (?:night|week|month|year|time))\b", re.IGNORECASE)
+_WANTS: Final = re.compile(
+    r"\b(?:take|turn|put|switch|get|make|set|open|close|shut|lower|raise|lock|can|could|please|let|give|needs?|needed)\b",
+    re.I,
+)
+"""What a remark about a device has if it asks for something: "the fan can go off"."""
 _CAN_END: Final = re.compile(r"\b(?:on|off|up|down|out|over|that|it|this|them|there)\W*\Z", re.IGNORECASE)
 """Words that often stand at the end of a sentence, although others may follow."""
 
@@ -94,3 +102,16 @@ def is_declined(text: str) -> bool:
 def is_cut_off(text: str) -> bool:
     """Whether another word must follow."""
     return is_unfinished(text) and _CAN_END.search(text) is None
+
+
+def forbids(text: str) -> bool:
+    return _FORBIDS.match(text) is not None
+
+
+def tells_the_past(text: str) -> bool:
+    return _PAST.search(text) is not None
+
+
+def wants_something(text: str) -> bool:
+    """Whether a remark asks for something all the same: "the fan can go off"."""
+    return _WANTS.search(text) is not None

@@ -41,7 +41,8 @@ _WHOLE_STORY: Final = re.compile(
     r"(?:(?:okay|ok|so|well|oh|hey)\s+)*(?:(?:i|we)(?:['’](?:m|re|ve)| am| are| have| was| just| need| want|"
     r" live| weigh|"
     r" quit| started| had an?| had no| got an?| feel| can['’]?t)|it(?:['’]s| is| was)|there(?:['’]s| is| are)|"
-    r"(?:my|our|the) (?:\w+ ){1,3}(?:is|are|was|costs?)|dinner (?:is|was))\b",
+    r"(?:my|our|the) (?:\w+ ){1,4}(?:is|are|was|costs?|has|have)|(?:my|our|the) (?:\w+ ){0,4}\w+['’]s|dinner "
+    r"(?:is|was))\b",
     re.IGNORECASE,
 )
 _CAUSED: Final = re.compile(
@@ -85,19 +86,27 @@ def split_story(text: str) -> Iterator[tuple[str, str]]:
 
 # What the request refers to may be in the same sentence: "my sister is in Sydney, what time is it there".
 
-_THERE: Final = re.compile(r"\s+(?:over )?there(?=[\s.!?]*\Z|\s+(?:now|right now|today|tomorrow|tonight)\b)", re.I)
+_THERE: Final = re.compile(
+    r"\s+(?:(?:over )?there|for (?:her|him|them))(?=[\s.!?]*\Z|\s+(?:now|right now|today|tomorrow|tonight)\b)", re.I
+)
 _THAT_IN: Final = re.compile(
     r"(?:what(?:['’]s| is)|how (?:much|many) is) (?:that|it) in (?P<unit>\w[\w ]*?)[\s.!?]*\Z|"
     r"how many (?P<units>\w+) (?:is|are) (?:that|it)[\s.!?]*\Z",
     re.IGNORECASE,
 )
+_ABOUT_PLACE: Final = re.compile(r"\b(?:weather|temperature|forecast|rain|snow|sunny|warm|cold|hot)\b", re.IGNORECASE)
+_IN_ROOM: Final = re.compile(
+    r"\bin the (kitchen|bedroom|bathroom|hallway|hall|office|study|garage|(?:living|dining) room)\b", re.I
+)
+_DEVICE: Final = re.compile(r"\b(?:lights?|lamp|heating|heater|fan|blinds?|curtains?)\b", re.IGNORECASE)
 _DAY_OF_THAT: Final = re.compile(r"(?:what|which) (?:day|weekday)(?: of the week)? (?:was|is|will) (?:that|it)\b", re.I)
 _DAYS_SINCE: Final = re.compile(r"how (?P<much>many \w+|long)(?: ago)? (?:is|was|has it been)(?: (?:that|it))?\b", re.I)
 _BEHIND: Final = re.compile(r"\b(?:was|were|quit|since|started|stopped|ago|last|had|bought|moved|met)\b", re.I)
 _OUT_OF: Final = re.compile(
-    r"(?:(?:i|we)(?:['’]re| are|['’]m| am)? (?:almost |nearly |all )?(?:out of|running (?:low|out)(?: of| on)?)|"
+    r"(?:for the \w+,? )?(?:(?:i|we)(?:['’]re| are|['’]m| am|['’]ve| have)? (?:almost |nearly |all |just )?"
+    r"(?:out of|run out of|running (?:low|out)(?: of| on)?)|"
     r"(?:i|we)"
-    r"(?:['’]ve)? (?:also |still |really )?(?:need|have|want|ought|got|must)(?: to(?: (?:buy|get|pick up|"
+    r"(?:['’]ve|['’]ll)? (?:also |still |really )?(?:need|have|want|ought|got|must)(?: to(?: (?:buy|get|pick up|"
     r"order))?)?|there(?:['’]s| is) no(?: more)?)\s+"
     r"(?P<items>\S.*?)(?: left| anymore| any more)?[\s,.;]+(?:so |and |please |can you |could you |just )*"
     r"(?P<verb>add|put|stick|write|throw) (?:it|them|that|those|both|some)(?: down)?[ ]?(?P<where>(?:on|to|onto|"
@@ -105,12 +114,12 @@ _OUT_OF: Final = re.compile(
     re.IGNORECASE,
 )
 _NO_LONGER: Final = re.compile(
-    r"(?:(?:i|we)(?:['’]ve| have)? (?:already |just )?(?:got|bought|have|packed|picked up) (?:the |"
+    r"(?:(?:(?:i|we)(?:['’]ve| have)? )?(?:already |just )?(?:got|bought|have|packed|picked up) (?:the |"
     r"some )?(?P<got>\S.*?)|"
     r"(?:i|we) (?:don['’]?t|do not|no longer) need (?:the |any )?(?P<needless>\S.*?)(?: anymore| any more|"
     r" any longer)?)"
     r"(?: already)?[\s,.;]+(?:so |and |please |(?:so )?you can |can you |could you )*"
-    r"(?:take|cross|check|tick|strike|remove|delete) (?:it|them|that|those)(?: (?:off|out|"
+    r"(?:take|cross|check|tick|strike|remove|delete) (?:it|them|that|those|both)(?: (?:off|out|"
     r"from)?(?P<where> .+)?)?[\s.!]*\Z",
     re.IGNORECASE,
 )
@@ -142,7 +151,9 @@ _CALLED_OFF: Final = re.compile(
 _REMIND_AFTER: Final = re.compile(
     r"(?:i|we)(?:['’]ve got| have(?: got)?|['’]m supposed| am supposed| need| must| should|['’]d better|"
     r" ought) (?:to )?"
-    r"(?P<task>\S.*?)[\s,.;]+(?:so |and |please |can you |could you |would you |will you )*remind me"
+    r"(?P<task>\S.*?)[\s,.;]+(?:so |and |please |can you |could you |would you |will you )*"
+    r"(?:remind me|(?:give|set|send) me a reminder|set a reminder)(?P<when> (?:at|in|on|for|tomorrow|tonight|"
+    r"this|next) .+?)?"
     r"(?: (?:of that|about (?:it|that)|please|then|would you|will you|to do (?:it|that|so)))*[\s.!?]*\Z",
     re.IGNORECASE,
 )
@@ -159,7 +170,7 @@ def restated(text: str) -> Iterator[str]:
         named = where if where.endswith("list") else "my shopping list"
         yield f"remove {match['got'] or match['needless']} from {named}"
     if match := _REMIND_AFTER.match(text):
-        yield f"remind me to {match['task']}"
+        yield f"remind me{match['when'] or ''} to {match['task']}"
     if match := _APPOINTMENT.match(text):
         yield f"schedule {match['event']}"
     if match := _CALLED_OFF.match(text):
@@ -178,6 +189,12 @@ def _put_in(story: str, rest: str) -> Iterator[str]:
         yield _THERE.sub(f" in {places[0].text}", rest)
     elif (match := _THAT_IN.search(rest)) and (amounts := find(Reader.QUANTITY, story)):
         yield f"convert {amounts[0].text} to {match['unit'] or match['units']}"
+    elif _ABOUT_PLACE.search(rest) and not find(Reader.PLACE, rest) and (places := find(Reader.PLACE, story)):
+        days = [each.text for each in find(Reader.DATE, story) if not find(Reader.DATE, rest)]
+        yield " ".join([rest.rstrip(" .?!"), *days[:1], f"in {places[0].text}"])
+        yield " ".join([rest.rstrip(" .?!"), f"in {places[0].text}", *days[:1]])
+    elif (room := _IN_ROOM.search(story)) and _DEVICE.search(rest) and not _IN_ROOM.search(rest):
+        yield f"{rest.rstrip(' .?!')} in the {room[1]}"
     elif dates := find(Reader.DATE, story):
         if _DAY_OF_THAT.search(rest):
             yield f"what day of the week was {dates[0].text}"
@@ -190,8 +207,9 @@ _REASON: Final = re.compile(
     r"[,.;]\s+(?:i(?:['’]m| am| have| need| want|['’]ve)|we(?:['’]re| are)|my|it(?:['’]s| is)|the \w+ (?:is|"
     r"are)|the \w+['’]s|he|she|they)\b.*\Z|"
     r"[\s,]+(?:i|we) (?:don['’]?t|do not|no longer|won['’]?t) (?:need|want) (?:it|that|them|one)\b.*\Z|"
-    r"\s+(?:i['’]m|i am|we['’]re|we are) (?:going|off|leaving|about|just|making|baking|cooking|heading|done|"
-    r"tired|cold)\b.*\Z",
+    r"\s+(?:please\s+)?(?:i|we|he|she|they)(?:['’](?:m|ve|re|ll|d|s)| am| are| is| have| has| can['’]?t|"
+    r" don['’]?t)\b.*\Z|"
+    r"\s+(?:please\s+)?(?:the|my) \w+(?: \w+)?(?:['’]s| is| are| has)\b.*\Z",
     re.IGNORECASE,
 )
 

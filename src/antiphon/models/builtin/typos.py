@@ -19,15 +19,15 @@ LONG: Final = 6
 REMEMBERED: Final = 1024
 
 _SHORT_FORM_LIST: Final = """
-    pls: please, plz: please, thx: thanks, tmrw: tomorrow, tmr: tomorrow, tmw: tomorrow, tonite: tonight, ur: your,
-    ment: meant, abt: about, wat: what, wats: what's, whats: what's, hows: how's, mins: minutes, secs: seconds,
-    hrs: hours, temp: temperature, rn: right now
+    teh: the, taht: that, adn: and, pls: please, plz: please, thx: thanks, tmrw: tomorrow, tmr: tomorrow, tmw:
+    tomorrow, tonite: tonight, ur: your, ment: meant, abt: about, wat: what, wats: what's, whats: what's, hows:
+    how's, mins: minutes, secs: seconds, hrs: hours, temp: temperature, rn: right now
 """
-_SHORT_FORMS: Final = dict(pair.strip().split(": ") for pair in _SHORT_FORM_LIST.split(","))
+_SHORT_FORMS: Final = dict(pair.split(": ") for pair in " ".join(_SHORT_FORM_LIST.split()).split(", "))
 _EVERYDAY_LIST: Final = """
-    what when where which there about please could would should you your meant list lists remind time minute minutes
-    second seconds hours today tomorrow tonight morning afternoon evening weather temperature reminder alarm timer
-    degrees percent kitchen bedroom shopping calendar
+    thanks thank what when where which there about please could would should you your meant list lists remind time
+    minute minutes second seconds hours today tomorrow tonight morning afternoon evening weather temperature
+    reminder alarm timer degrees percent kitchen bedroom shopping calendar
 """
 _EVERYDAY: Final = frozenset(_EVERYDAY_LIST.split()) | frozenset(day.lower() for day in (*WEEKDAYS, *MONTHS))
 _WORD: Final = re.compile(r"(?<![\w@./'’-])[^\W\d_]{2,}(?![\w@/'’-]|\.\w)")
@@ -58,7 +58,7 @@ class Speller:
     def _find_right(self, word: str) -> str:
         if short := _SHORT_FORMS.get(word):
             return short
-        if len(word) < MIN_CHARS or word in self._targets or word in self._lexicon:
+        if len(word) < MIN_CHARS or word in self._targets or any(stem in self._lexicon for stem in _stems(word)):
             return word
         most = 2 if len(word) >= LONG else 1
         near = (
@@ -67,6 +67,11 @@ class Speller:
             if (distance := OSA.distance(word, target, score_cutoff=most)) <= most and _is_likely(word, target)
         )
         return min(near, default=(0, False, 0, word))[3]
+
+
+def _stems(word: str) -> tuple[str, ...]:
+    """Returns the word, and what it may be the plural of."""
+    return word, word.removesuffix("s"), word.removesuffix("es")
 
 
 def _is_likely(word: str, target: str) -> bool:

@@ -21,7 +21,15 @@ from antiphon.models.builtin.fuzzy import CLEARLY_CLOSER, MIN_SCORE_TO_ASK, NEGA
 from antiphon.models.builtin.lookup import find_question
 from antiphon.models.builtin.meaning import Example, Meaning, Ranking, normalize, with_unrelated
 from antiphon.models.builtin.recall import find_recall
-from antiphon.models.builtin.sentence_forms import is_cut_off, is_declined, is_question, read_form
+from antiphon.models.builtin.sentence_forms import (
+    forbids,
+    is_cut_off,
+    is_declined,
+    is_question,
+    read_form,
+    tells_the_past,
+    wants_something,
+)
 from antiphon.models.builtin.suggestions import Suggestions
 from antiphon.models.builtin.typos import Speller
 from antiphon.models.builtin.understood import Ask, Need, PlannedCall, Remember, Run, Say, Tier, Understood, Unknown
@@ -399,7 +407,7 @@ class Understanding:
         form = read_form(text, phrase.text)
         tools = frozenset(id for id, tool in self._tools.items() if form.writes in (None, tool.spec.writes))
         best = ranking.best(tools)
-        if best is None or is_cut_off(text):
+        if best is None or is_cut_off(text) or forbids(phrase.text):
             return None
         lead = self._lead(ranking, best, tools)
         if best == lookup.WORLD:
@@ -422,6 +430,10 @@ class Understanding:
             and NEGATIONS.isdisjoint(words)
             and not filler.overlooks_time(phrase.text, filled.args)
         )
+        if is_about_devices and tool.spec.writes and form.is_remark:
+            if tells_the_past(phrase.text):
+                return None
+            is_clear = is_clear and wants_something(phrase.text)
         match planned:
             case Need():
                 return planned if is_clear or (form.is_command and len(words) <= SHORT) else None

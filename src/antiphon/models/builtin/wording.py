@@ -12,8 +12,10 @@ from typing import Final
 from antiphon.models.builtin.fuzzy import SMALL_WORDS
 from antiphon.models.builtin.stories import restated, split_story, with_antecedent, without_reason
 from antiphon.words.dates import parse_date, parse_when
+from antiphon.words.days import WEEKDAYS
 from antiphon.words.devices import write_out
 from antiphon.words.numbers import parse_number
+from antiphon.words.readers import Reader, find, is_whole
 from antiphon.words.schedules import parse_duration
 from antiphon.words.zones import find_place
 
@@ -140,6 +142,9 @@ _REWORDED: Final = (
 )
 
 
+_BEGINS_TIME: Final = re.compile(
+    rf"(?:in|at|on|by|tomorrow|tonight|today|this|next|every|each|{'|'.join(WEEKDAYS)})\b", re.IGNORECASE
+)
 _OPERATOR: Final = r"(?:plus|minus|times|divided by|multiplied by)"
 _IN_SUM: Final = re.compile(
     rf"\b(?:to|too|for|won|ate|fore)(?= {_OPERATOR}\b)|"
@@ -148,7 +153,33 @@ _IN_SUM: Final = re.compile(
 )
 
 
+_NAMED_FIRST: Final = re.compile(
+    r"\A(?:a |an |new |another )*(?P<kind>reminder|alarm|timer)[\s:,]+(?!for\b.*\b(?:to|"
+    r"about)\b)(?P<rest>\S.*?)[\s.!?]*\Z",
+    re.IGNORECASE,
+)
+
+
+def _named_first(text: str) -> Iterator[str]:
+    """Yields the request of "reminder: Thursday at nine, passport photos" and "new timer, three hours"."""
+    match = _NAMED_FIRST.match(text)
+    if match is None:
+        return
+    kind, rest = match["kind"].lower(), re.sub(r"\A(?:for|at|on) ", "", match["rest"])
+    if kind == "timer" and parse_duration(rest) is not None:
+        yield f"set a timer for {rest}"
+    elif kind == "alarm" and any(is_whole(Reader.WHEN, each) for each in (rest, f"at {rest}")):
+        yield f"set an alarm for {rest}"
+    elif kind == "reminder" and (times := find(Reader.WHEN, rest)):
+        first = times[0]
+        what = f"{rest[: first.start]} {rest[first.end :]}".strip(" :,.-")
+        if what and not (first.start and rest[first.end :].strip(" :,.-")):
+            lead = "" if _BEGINS_TIME.match(first.text) else "at "
+            yield f"remind me {lead}{first.text} saying {what}"
+
+
 def _reworded(text: str) -> Iterator[str]:
+    yield from _named_first(text)
     if _IN_SUM.search(text):
         yield _IN_SUM.sub(lambda match: _NUMBER_WORD[match[0].lower()], text)
     yield from (pattern.sub(meant, text) for pattern, meant in _REWORDED if pattern.search(text))
@@ -178,9 +209,11 @@ def forms(text: str) -> list[str]:
 # Slips of the tongue: "for five, no wait, ten minutes".
 
 _SLIP: Final = re.compile(
-    r"[\s,.…—–-]+(?P<mark>(?:oh |uh )?(?:no hang on|no hold on|hang on|hold on|no wait|wait no|no no|no sorry|sorry no|no actually|sorry i mean(?:t)?|"
+    r"[\s,.…—–-]+(?P<mark>(?:oh |uh )?(?:no hang on|no hold on|hang on|hold on|no wait|wait no|no no|no sorry|"
+    r"sorry no|no actually|sorry i mean(?:t)?|"
     r"no i mean(?:t)?|wait i mean(?:t)?|"
-    r"or rather|no rather|no make (?:it|that)|(?:actually )?make (?:it|that)|scratch that|correction|i mean(?:t)?|actually no|"
+    r"or rather|no rather|no make (?:it|that)|(?:actually )?make (?:it|that)|scratch that|correction|i mean"
+    r"(?:t)?|actually no|"
     r"actually|sorry|wait|no|rather))"
     r"[\s,.…—–-]+",
     re.IGNORECASE,
@@ -284,6 +317,7 @@ _BEFORE: Final = re.compile(
     r"request)(?: for you)?(?=[,:.])|"
     r"i (?:need|want) (?:you )?to know|i need you to|i want you to|you (?:should|must|have to|need to|"
     r"can)(?= (?:set|add|put|remind|tell|turn|wake|show|read|give))|"
+    r"(?:could|can|may) i (?:please )?(?:have|get)|help me with my \w+|"
     r"go ahead and|(?:can|could|would|will) you (?:maybe |perhaps |just |quickly |kindly |please )*|maybe|"
     r"perhaps|quickly|real quick|kindly|just|now|so|and|then|well|oh|alright|all right|right|yes|yeah|yep|sure|"
     r"no problem|thanks|thank you|great|cool|perfect|good)"
@@ -296,7 +330,8 @@ _AFTER: Final = re.compile(
     r"the) (?:moment|second|minute|time|chance)|get a chance)|"
     r"would you|will you|could you|can you|(?:my )?(?:buddy|mate|friend|pal|darling|dear)|computer|assistant|"
     r"antiphon|for me|real quick|quickly|right away|"
-    r"i (?:was|am) wondering|do you know|you know|or something|okay|ok|right|then|by any chance)[\s,.!?]{0,3}\Z",
+    r"i (?:was|am) wondering|do you know|you know|or something|at the moment|okay|ok|right|then|"
+    r"by any chance)[\s,.!?]{0,3}\Z",
     re.IGNORECASE,
 )
 

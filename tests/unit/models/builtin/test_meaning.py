@@ -93,6 +93,25 @@ def test_a_tool_that_writes_is_not_run_for_a_question_or_a_supposition() -> None
         assert not writes, understood
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "the bedroom light was on all night",
+        "the living room is too bright for a cinema",
+        "don't turn the heating up",
+        "did you take the bins out Tom",
+    ],
+)
+def test_a_remark_about_a_device_changes_nothing(said: str) -> None:
+    assert not isinstance(taught().understand(said, Mode.TEXT), Run)
+
+
+def test_a_remark_about_a_device_may_ask_for_something() -> None:
+    understood = taught().understand("the fan can go off now", Mode.TEXT)
+    assert isinstance(understood, Run)
+    assert understood.calls[0].args == {"entity": "fan", "action": "off"}
+
+
 def test_what_is_missing_is_asked_for_and_the_answer_completes_the_request() -> None:
     need = taught().understand("put a team breakfast in my diary", Mode.TEXT)
     assert isinstance(need, Need), need
