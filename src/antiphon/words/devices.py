@@ -27,7 +27,8 @@ _IS: Final = re.compile(
 _AFTER: Final = re.compile(
     r"\s+(?:(?:by )?(?:a|just a|only a) (?:little bit|bit|little|touch|notch|tad|lot)|slightly|somewhat|some|much|"
     r"still|already|"
-    r"currently|right now|now|again|please|too|as well|also|for me|(?:on|off|open|closed|shut|locked|"
+    r"currently|right now|now|again|please|too|as well|also|for (?:me|us|(?:the|my|our) \w+)|(?:on|off|open|"
+    r"closed|shut|locked|"
     r"unlocked)(?: or(?: not)?)?|"
     r"or(?: not)?|is|are|all)\Z",
     re.IGNORECASE,

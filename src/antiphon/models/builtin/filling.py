@@ -73,6 +73,9 @@ _ASKING_LIST: Final = """
 _ASKING: Final = frozenset(_ASKING_LIST.split())
 """Words that ask for something and are seldom what it is about."""
 _LEAD_IN: Final = re.compile(r"^(?:(?:for|saying|called|named|titled|about|of|the|my|at|on)\b[\s,]*)+", re.IGNORECASE)
+_AT_PRESENT: Final = re.compile(
+    r"\s+(?:at the moment|at present|right now|just now|currently|these days|now)\Z", re.IGNORECASE
+)
 _NOTHING: Final = frozenset(["me", "us", "you", "a", "an", "the", "my", "our", "for", "in", "at", "of"])
 _FILLERS: Final = SMALL_WORDS | {"moment", "looking", "like", "currently", "today", "tomorrow", "tonight", "exactly"}
 _HAS_TIME: Final = re.compile(
@@ -150,6 +153,8 @@ class Filler:
                 or not (argument.reader in TIMES or argument.reader is Reader.PLACE)
             ):
                 continue
+            if argument.reader is Reader.PLACE:
+                said = repaired[name] = _AT_PRESENT.sub("", said)
             if _NOTHING.issuperset(said.lower().split()):
                 if argument.ask is None:
                     return None

@@ -99,6 +99,7 @@ _IN_ROOM: Final = re.compile(
     r"\bin the (kitchen|bedroom|bathroom|hallway|hall|office|study|garage|(?:living|dining) room)\b", re.I
 )
 _DEVICE: Final = re.compile(r"\b(?:lights?|lamp|heating|heater|fan|blinds?|curtains?)\b", re.IGNORECASE)
+_COURTESY: Final = re.compile(r"[\s,]+(?:please|(?:would|will|can|could) you)[\s.!?]*\Z", re.IGNORECASE)
 _DAY_OF_THAT: Final = re.compile(r"(?:what|which) (?:day|weekday)(?: of the week)? (?:was|is|will) (?:that|it)\b", re.I)
 _DAYS_SINCE: Final = re.compile(r"how (?P<much>many \w+|long)(?: ago)? (?:is|was|has it been)(?: (?:that|it))?\b", re.I)
 _BEHIND: Final = re.compile(r"\b(?:was|were|quit|since|started|stopped|ago|last|had|bought|moved|met)\b", re.I)
@@ -185,6 +186,7 @@ def with_antecedent(text: str) -> Iterator[str]:
 
 def _put_in(story: str, rest: str) -> Iterator[str]:
     """Yields the request with what the story names in the place of "there" or "that"."""
+    rest = _COURTESY.sub("", rest)
     if _THERE.search(rest) and (places := find(Reader.PLACE, story)):
         yield _THERE.sub(f" in {places[0].text}", rest)
     elif (match := _THAT_IN.search(rest)) and (amounts := find(Reader.QUANTITY, story)):

@@ -34,6 +34,7 @@ _SPLIT_WORDS: Final = (
     (re.compile(r"\bto morrow\b", re.IGNORECASE), "tomorrow"),
     (re.compile(r"\bre mind(er)?\b", re.IGNORECASE), r"remind\1"),
     (re.compile(r"\bcalender\b", re.IGNORECASE), "calendar"),
+    (re.compile(r"\bwhat['’]ll\b", re.IGNORECASE), "what will"),
 )
 """What no one writes on purpose."""
 _HESITATION: Final = re.compile(
@@ -196,7 +197,7 @@ def forms(text: str) -> list[str]:
             *_reworded(text),
             *restated(text),
             text,
-            *_unwrapped(text),
+            *(form for each in dict.fromkeys(_unwrapped(text)) for form in (each, *_named_first(each))),
             *_heard_right(text),
             *with_antecedent(text),
             *_without_story(text),
