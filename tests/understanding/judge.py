@@ -1,7 +1,7 @@
-"""Judges how the offline assistant understands an evaluation set: the one in this folder, or the one in unseen/, whose
-sentences and failures nobody looks at while the assistant is being improved.
+"""Judges how the offline assistant understands an evaluation set: the one in this folder, or one of those in unseen/
+and blind/, whose sentences and failures nobody looks at while the assistant is being improved.
 
-python -m tests.understanding.judge [--set seen|unseen] [--failures FILE] [--only requests|no_requests|dialogues]
+python -m tests.understanding.judge [--set seen|unseen|blind] [--failures FILE] [--only requests|no_requests|dialogues]
 """
 
 import argparse
@@ -23,7 +23,7 @@ from tests.understanding.meaning import has_number, matches, misses
 from tests.understanding.world import Conversation, Ran, Turn
 
 FOLDER: Final = Path(__file__).parent
-SETS: Final = {"seen": FOLDER, "unseen": FOLDER / "unseen"}
+SETS: Final = {"seen": FOLDER, "unseen": FOLDER / "unseen", "blind": FOLDER / "blind"}
 FILES: Final = ("requests", "no_requests", "dialogues")
 ANSWERS: Final = "answers"
 """The group of requests.yaml in which any tool that writes nothing may be called."""
