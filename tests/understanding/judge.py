@@ -1,7 +1,7 @@
-"""Judges how the offline assistant understands an evaluation set: the one in this folder, or the one in unseen/, whose
-sentences and failures nobody looks at while the assistant is being improved.
+"""Judges how the offline assistant understands an evaluation set. Nobody looks at the sentences and failures of the set
+"blind" while the assistant is being improved; the other sets have been read.
 
-python -m tests.understanding.judge [--set seen|second|third] [--failures FILE] [--only requests|no_requests|dialogues]
+python -m tests.understanding.judge [--set NAME] [--failures FILE] [--only requests|no_requests|dialogues]
 """
 
 import argparse
@@ -23,7 +23,7 @@ from tests.understanding.meaning import has_number, matches, misses
 from tests.understanding.world import Conversation, Ran, Turn
 
 FOLDER: Final = Path(__file__).parent
-SETS: Final = {"seen": FOLDER, "second": FOLDER / "second", "third": FOLDER / "third"}
+SETS: Final = {name: FOLDER / name for name in ("first", "second", "third", "blind")}
 FILES: Final = ("requests", "no_requests", "dialogues")
 ANSWERS: Final = "answers"
 """The group of requests.yaml in which any tool that writes nothing may be called."""
@@ -94,7 +94,7 @@ class Judged:
         )
 
 
-def read_cases(only: str | None = None, folder: Path = FOLDER) -> list[Case]:
+def read_cases(only: str | None = None, folder: Path = SETS["first"]) -> list[Case]:
     readers: Mapping[str, Callable[[Any], Iterator[Case]]] = {
         "requests": _requests,
         "no_requests": _no_requests,
@@ -272,7 +272,7 @@ def _mode(each: Mapping[str, Any]) -> Mode:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--set", choices=SETS, default="seen", help="the evaluation set (default: %(default)s)")
+    parser.add_argument("--set", choices=SETS, default="first", help="the evaluation set (default: %(default)s)")
     parser.add_argument("--failures", type=Path, help="write what is not right to this file, one JSON object a line")
     parser.add_argument("--only", choices=FILES, help="judge this file of it alone")
     options = parser.parse_args()

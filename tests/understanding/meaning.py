@@ -1,4 +1,5 @@
-"""Compares what was done with what was meant: by meaning, not by letter. The header of requests.yaml says how."""
+"""Compares what was done with what was meant: by meaning, not by letter. The header of first/requests.yaml says
+how."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

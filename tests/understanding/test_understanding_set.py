@@ -1,4 +1,4 @@
-"""The offline assistant against the evaluation set. `python -m tests.understanding.judge` shows the details."""
+"""The offline assistant against the evaluation sets. `python -m tests.understanding.judge` shows the details."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from tests.understanding.judge import (
-    FILES,
+    SETS,
     Judged,
     judge_all,
     read_cases,
@@ -19,34 +19,40 @@ from tests.understanding.judge import (
     write_failures,
 )
 
-pytestmark = pytest.mark.timeout(180)
-"""It takes 12 seconds of processor time, half of it for building the tools, and the machine may be busy."""
+pytestmark = pytest.mark.timeout(300)
+"""It takes half a minute of processor time, and the machine may be busy."""
 
-LEAST_RIGHT: Final = {"requests": 0.80, "no_requests": 0.99, "dialogues": 0.95}
-"""The share that is understood, as measured. It may only rise."""
+LEAST_RIGHT: Final = {
+    "first": {"requests": 0.96, "no_requests": 0.98, "dialogues": 0.97},
+    "second": {"requests": 0.92, "no_requests": 0.95, "dialogues": 0.94},
+    "third": {"requests": 0.84, "no_requests": 0.92, "dialogues": 0.84},
+}
+"""The share that is understood, as measured, less a sentence or two. It may only rise. What is in "blind" is measured, and has no
+bound: a bound would lead people to read it."""
 MOST_WRONG_ACTIONS: Final = 0.005
-"""The share of utterances that changed something nobody had asked for, as measured. It may only fall."""
-LEAST_UTTERANCES: Final = {"requests": 330, "no_requests": 120, "dialogues": 70}
+"""The share of utterances that changed something nobody had asked for. It may only fall."""
 FAILURES: Final = "ANTIPHON_UNDERSTANDING_FAILURES"
 """Names a file for what is not right, one JSON object a line."""
 
 
 @cache
-def judged() -> list[Judged]:
+def judged(name: str) -> list[Judged]:
     # A loop of its own, on the real clock: some tools measure the machine, and all tests share the result.
-    found = asyncio.run(judge_all(read_cases()))
+    found = asyncio.run(judge_all(read_cases(folder=SETS[name])))
     if path := os.environ.get(FAILURES):
-        write_failures(found, Path(path))
+        write_failures(found, Path(f"{path}.{name}"))
     return found
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_people_are_understood(file: str) -> None:
-    some = [each for each in judged() if each.case.file == file]
-    assert len(some) >= LEAST_UTTERANCES[file]
-    assert share_right(some) >= LEAST_RIGHT[file], f"\n{summarize(some)}"
+@pytest.mark.parametrize("name", LEAST_RIGHT)
+def test_people_are_understood(name: str) -> None:
+    for file, least in LEAST_RIGHT[name].items():
+        some = [each for each in judged(name) if each.case.file == file]
+        assert some
+        assert share_right(some) >= least, f"\n{summarize(some)}"
 
 
 def test_nothing_is_changed_that_nobody_asked_for() -> None:
-    wrong = [each.to_json() for each in judged() if each.is_wrong_action]
-    assert share_wrong_actions(judged()) <= MOST_WRONG_ACTIONS, "\n".join(wrong)
+    everything = [each for name in LEAST_RIGHT for each in judged(name)]
+    wrong = [each.to_json() for each in everything if each.is_wrong_action]
+    assert share_wrong_actions(everything) <= MOST_WRONG_ACTIONS, "\n".join(wrong)
