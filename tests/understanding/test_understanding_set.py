@@ -27,7 +27,7 @@ LEAST_RIGHT: Final = {
     "second": {"requests": 0.92, "no_requests": 0.95, "dialogues": 0.94},
     "third": {"requests": 0.84, "no_requests": 0.92, "dialogues": 0.84},
 }
-"""The share that is understood, as measured, less a sentence or two. It may only rise. What is in "blind" is measured, and has no
+"""The share that is understood, as measured, less a sentence or two. It may only rise. "Blind" is measured, and has no
 bound: a bound would lead people to read it."""
 MOST_WRONG_ACTIONS: Final = 0.005
 """The share of utterances that changed something nobody had asked for. It may only fall."""

@@ -132,7 +132,11 @@ class App:
         return Hub(
             executor=self.executor,
             stores=Stores(stores.conversations, stores.sessions, stores.messages, stores.blocks, stores.voice_calls),
-            models=SharedModels(ladders, make_planner(summarizer, self.settings.continuity.summarize)),
+            models=SharedModels(
+                ladders,
+                make_planner(summarizer, self.settings.continuity.summarize),
+                names_of=self.services.names_of,
+            ),
             synthesize=synthesize,
             summaries=None if summarizer is None else CallSummaries(stores.voice_calls, summarizer),
             composer=self.composer,

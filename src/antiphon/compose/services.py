@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from antiphon.clock import SystemClock
 from antiphon.compose.capabilities import open_capabilities
@@ -20,6 +21,7 @@ from antiphon.services.secrets import offer_secrets
 from antiphon.services.tool_storage import offer_storage
 from antiphon.services.web import open_web
 from antiphon.storage import sql
+from antiphon.storage.lists import ListStore
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.capabilities.home import Home
 from antiphon.tools.context import Offer
@@ -28,6 +30,11 @@ from antiphon.tools.spec import Capability
 
 Database = MemoryDatabase | sql.Database
 """The stores of a process, in whichever backend."""
+
+
+MAX_TITLES: Final = 200
+MAX_NAMES: Final = 500
+MAX_ITEM_WORDS: Final = 4
 
 
 @dataclass(slots=True)
@@ -40,12 +47,23 @@ class Services:
     images: ImageService
     embedder: SharedEmbedder
     home: Home
+    lists: ListStore
     offers: dict[str, Offer] = field(default_factory=dict)
     mcp: McpServers | None = None
     """The MCP servers of the settings; None if there are none."""
 
+    async def names_of(self, user: str) -> Sequence[str]:
+        """Returns names that this user is likely to say: lists, titles of the knowledge base, and items of lists. They
+        are private to the user."""
+        items = sorted(await self.lists.items(user), key=lambda item: item.added_ms, reverse=True)
+        records = await self.knowledge.store.list(self.knowledge.readable(user), MAX_TITLES)
+        # Items that are sentences, such as notes, are not said again word by word.
+        said = [item.text for item in items if len(item.text.split()) <= MAX_ITEM_WORDS]
+        names = [*(item.list for item in items), *(record.title for record in records), *said]
+        return list(dict.fromkeys(names))[:MAX_NAMES]
+
     async def names(self) -> Sequence[str]:
-        """Returns names that people are likely to say: those of the home's devices and rooms. None if it is away."""
+        """Returns names that anybody may say: those of the home's devices and rooms. None if it is away."""
         try:
             devices = await self.home.look(None, None)
         except ToolError:
@@ -65,7 +83,8 @@ async def open_services(settings: Settings, database: Database) -> AsyncIterator
         )
         images = await stack.enter_async_context(open_images(settings))
         home = await stack.enter_async_context(open_home(settings.home, clock))
-        services = Services(knowledge, ReminderService(database.reminders, clock), calendar, images, embedder, home)
+        reminders = ReminderService(database.reminders, clock)
+        services = Services(knowledge, reminders, calendar, images, embedder, home, database.lists)
         services.offers[Capability.KB] = lambda session, tool: knowledge.session(session)
         services.offers[Capability.CALENDAR] = calendar.offer
         services.offers[Capability.IMAGES] = images.offer

@@ -8,7 +8,7 @@ belongs to a turn names its id and may come in any order: a transcript may come 
 two turns may be mixed. Each turn ends with one `TurnComplete`.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol
@@ -297,6 +297,9 @@ class LiveProfile:
         return self.output_hz > 0
 
 
+Names = Callable[[], Awaitable[Sequence[str]]]
+
+
 class Prefetch(Protocol):
     async def __call__(self, calls: Sequence[ToolCall]) -> "Sequence[ToolAnswer] | None":
         """Returns the results that these calls would have now, in order; None if they cannot be run without side
@@ -324,6 +327,8 @@ class LiveContext:
     application."""
     summary: str = ""
     """What was said before the transcript and the history begin. It is part of `system`, too."""
+    names: Names | None = None
+    """Returns names that this user is likely to say, the most likely first, for a model that can be biased."""
 
 
 class ToolAnswer(Struct, frozen=True):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from antiphon.continuity.context import Carried, ContextPlanner
-from antiphon.models.live import LiveContext, LiveProfile
+from antiphon.models.live import LiveContext, LiveProfile, Names
 from antiphon.prompts.composer import HISTORY_NOTE, Composer, summary_note
 from antiphon.session.calls import CallLog
 from antiphon.session.client_application import ClientApplication
@@ -32,8 +32,10 @@ class SessionContext:
         application: Callable[[], ClientApplication],
         state: Callable[[], SessionState],
         answers_last: Callable[[], bool],
+        names: Names | None = None,
     ) -> None:
-        """`answers_last`: whether a call begins with the answer to the last message, if that is the user's."""
+        """`answers_last`: whether a call begins with the answer to the last message, if that is the user's. `names`:
+        returns what the user is likely to say."""
         self._planner = planner
         self._composer = composer
         self._writer = writer
@@ -44,6 +46,7 @@ class SessionContext:
         self._application = application
         self._state = state
         self._answers_last = answers_last
+        self._names = names
 
     async def plan(self, profile: LiveProfile, *, is_fallback: bool, uses_call_summary: bool) -> Carried:
         return await self._planner.plan(
@@ -78,6 +81,7 @@ class SessionContext:
             mode_note=prompt.mode_note,
             allows_local=not self._application().instructions.strip(),
             summary=carried.summary,
+            names=self._names,
         )
 
     def _asked(self) -> str | None:

@@ -1,6 +1,6 @@
 """The models of a session: the one that it talks to, the one that takes over when it is connected, and their energy."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
@@ -33,6 +33,8 @@ class SharedModels:
     planner: ContextPlanner = field(default_factory=lambda: ContextPlanner(ExtractiveSummarizer()))
     counters: ContinuityCounters = field(default_factory=ContinuityCounters)
     random: Random = field(default_factory=Random)
+    names_of: Callable[[str], Awaitable[Sequence[str]]] | None = None
+    """Returns names that a user is likely to say."""
 
 
 class SessionModels:

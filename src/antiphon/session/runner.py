@@ -127,6 +127,7 @@ class Runner:
             application=lambda: self.application,
             state=lambda: self.state,
             answers_last=lambda: self.voice.answers_last,
+            names=None if models.names_of is None else partial(models.names_of, tools.user),
         )
         self.models = SessionModels(models, context, self.post, partial(tell_energy, outbox, tools.id))
         self.microphone = Microphone(self.models, lambda: self.state)

@@ -86,6 +86,10 @@ class NamePreferring(Protocol):
         """Biases recognition towards these names, instead of earlier ones. It takes time: call it in a thread."""
         ...
 
+    def preferring(self, phrases: Iterable[str]) -> Recognizer:
+        """Returns a recogniser for one speaker, which prefers these names, too. It does not bias what others say."""
+        ...
+
 
 class Synthesizer(Protocol):
     @property

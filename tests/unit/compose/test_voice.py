@@ -419,6 +419,9 @@ class Namer(PerfectRecognizer):
     def prefer(self, phrases: Iterable[str]) -> None:
         self.preferred.put(list(phrases))
 
+    def preferring(self, phrases: Iterable[str]) -> "Namer":
+        raise NotImplementedError
+
 
 async def test_the_recognizer_is_told_which_names_to_expect_and_told_again_when_they_change(
     settings: Settings, monkeypatch: pytest.MonkeyPatch

@@ -270,6 +270,16 @@ def test_expected_names_are_preferred_and_other_words_stay(models_dir: Path, spe
     assert [model.transcribe(signal, Event()) for signal in signals] == before
 
 
+async def test_names_of_one_speaker_do_not_bias_what_others_say(moonshine: MoonshineRecognizer) -> None:
+    said = say_with_flite("Turn on the carport.", "rms")
+    before = await moonshine.recognize(said)
+    assert "carport" not in before
+    own = moonshine.preferring(["Carport"])
+    assert "carport" in await own.recognize(said)
+    assert await moonshine.recognize(said) == before
+    assert await moonshine.preferring(["Towel heater"]).recognize(said) == before
+
+
 def test_missing_files_are_reported_on_construction(tmp_path: Path, workers: Workers) -> None:
     with pytest.raises(SpeechError, match=r"encoder_model\.ort.*antiphon models pull"):
         MoonshineRecognizer(tmp_path, workers)

@@ -52,6 +52,19 @@ def test_names_may_be_capitalised_in_the_settings() -> None:
     assert Bias(tokens(), ["Desk lamp"]).follow().choose_all(logits(DISC=1)[np.newaxis], ()) == [DESK]
 
 
+def test_names_of_a_speaker_count_beside_those_of_all() -> None:
+    of_all, own = Bias(tokens(), ["desk lamp"]), Bias(tokens(), ["disc lump"])
+    both = of_all.follow(own)
+    assert both.choose_all(logits(LAMP=BEGIN - 0.5, DISC=0.1)[np.newaxis], ()) == [DISC]
+    assert both.choose_all(logits(LAMP=CONTINUE - 0.5)[np.newaxis], ()) == [LUMP]
+    assert of_all.follow().choose_all(logits(LAMP=BEGIN - 0.5, DISC=0.1)[np.newaxis], ()) == [DESK]
+
+
+def test_a_name_that_two_biases_have_gets_one_bonus() -> None:
+    bias = Bias(tokens(), ["desk lamp"])
+    assert bias.follow(bias).choose_all(logits(LUMP=BEGIN + 0.5)[np.newaxis], ()) == [LUMP]
+
+
 @pytest.mark.parametrize("phrases", [[], [""], ["tv"], ["x" * 100], ["ünknown"]])
 def test_names_that_are_too_short_too_long_or_cannot_be_written_are_left_out(phrases: list[str]) -> None:
     assert not Bias(tokens(), phrases)

@@ -413,7 +413,7 @@ class Understanding:
         if best == lookup.WORLD:
             lead += WORLD_ADVANTAGE if lookup.asks_about_world(text) else -WORLD_ADVANTAGE
         tool = self._tools[best]
-        if lead < CLEAR or (lead < CERTAIN and form.is_remark and not tool.spec.writes):
+        if lead < CLEAR or (form.is_remark and not tool.spec.writes):
             return None
         if best not in self._allowed[mode]:
             return Say(replies.only_in(tool.spec.allowed_modes)) if lead >= CLEARER else None

@@ -114,7 +114,7 @@ class Cascade:
 
     async def connect(self, context: LiveContext, resume: str | None = None) -> None:
         self._chat.connect(context)
-        self._recognizer = TurnRecognizer(self._engines, self)
+        self._recognizer = TurnRecognizer(self._engines, self, context.names)
 
     def events(self) -> AsyncIterator[LiveEvent]:
         return self._queue.read()

@@ -25,8 +25,8 @@ from antiphon.models.cascade.turn import (
 )
 from antiphon.models.completeness import Completeness, continue_request
 from antiphon.models.expectation import Expectation
-from antiphon.models.live import Timings
-from antiphon.speech.base import SpeechError, Urgency
+from antiphon.models.live import Names, Timings
+from antiphon.speech.base import NamePreferring, SpeechError, Urgency
 
 REUSE_AFTER_MS: Final = 6_000
 """In a turn that is longer than this, the text before a pause is kept and not recognised again."""
@@ -43,14 +43,21 @@ JOIN_WITHIN_S: Final = 6.0
 """How long after the beginning of an answer a few words may still complete the request: as long as an answer takes, and
 a moment to notice that it is not what was meant."""
 
+NAMES_EVERY_S: Final = 60.0
+"""How often the names that a user is likely to say are read again while they speak."""
+
 NOT_UNDERSTOOD: Final = "I couldn't make out what you said. Please say it again."
 
 
 class TurnRecognizer:
     """Recognises what one session's user says. Everything that is known about a turn is in its `Turn`."""
 
-    def __init__(self, engines: SharedEngines, listener: TurnListener) -> None:
+    def __init__(self, engines: SharedEngines, listener: TurnListener, names: Names | None = None) -> None:
+        """`names` returns what this user is likely to say; nobody else's speech is biased towards it."""
         self._engines = engines
+        self._recognizer = engines.recognizer
+        self._names = names
+        self._names_due_s = float("-inf")
         self._listener = listener
         self._loop = asyncio.get_running_loop()
         prefix = uuid4().hex[:8]
@@ -68,6 +75,7 @@ class TurnRecognizer:
         self._client_plays = False
         self._may_be_speech = False
         self._last_audio_s = 0.0
+        self._update_names()
 
     def push(self, pcm: bytes, *, playing: bool) -> None:
         self._client_plays = playing
@@ -171,7 +179,19 @@ class TurnRecognizer:
             case Signal.DISCARDED:
                 self._give_up(turn)
 
+    def _update_names(self) -> None:
+        """Reads the user's names from time to time. They are used from the next turn on."""
+        if self._names is not None and self._loop.time() >= self._names_due_s:
+            self._names_due_s = self._loop.time() + NAMES_EVERY_S
+            self._tasks.start(self._read_names(self._names))
+
+    async def _read_names(self, names: Names) -> None:
+        recognizer = self._engines.recognizer
+        if isinstance(recognizer, NamePreferring):
+            self._recognizer = recognizer.preferring(await names())
+
     def _start_turn(self, *, is_over_answer: bool) -> Turn:
+        self._update_names()
         before, self._answered = self._answered, None
         if self._expects is not Expectation.NOTHING:
             # The answer to a question does not complete the request before it.
@@ -180,7 +200,7 @@ class TurnRecognizer:
             before = None
         return Turn(
             next(self._ids),
-            self._engines.recognizer,
+            self._recognizer,
             self._tasks,
             self._expects,
             before,

@@ -115,17 +115,24 @@ class Moonshine:
         self._no_past = OrtValue.ortvalue_from_numpy(np.zeros((1, HEADS, 0, HEAD_WIDTH), np.float32))
 
     def transcribe(
-        self, signal: Signal, abandoned: Event, known_by: Signal | None = None, *, has_speech: bool = False
+        self,
+        signal: Signal,
+        abandoned: Event,
+        known_by: Signal | None = None,
+        *,
+        has_speech: bool = False,
+        names: Bias | None = None,
     ) -> str:
         """Transcribes 56 ms (the network's minimum) to 24 s. Stops between tokens once the event is set.
 
         `known_by`: audio whose beginning stays the same while the utterance grows, if that of the signal does not.
         `has_speech`: whether there is more than a steady noise, so that no text at all would be odd.
+        `names`: those of one speaker, besides those of all (`prefer`).
         """
         known_by = signal if known_by is None else known_by
         limit = len(signal) * TOKENS_PER_S // MICROPHONE_HZ + SPARE_TOKENS
         cross = self._encoder.run_with_ort_values(CROSS, {AUDIO: OrtValue.ortvalue_from_numpy(signal[np.newaxis])})
-        tokens = self._decode(cross, self._drafts.find(known_by), limit, abandoned)
+        tokens = self._decode(cross, self._drafts.find(known_by), limit, abandoned, names=names)
         is_odd = has_speech and not tokens and not abandoned.is_set()
         if is_odd and (first := self._find_doubt(cross)) is not None:
             tokens = self._decode(cross, (first,), limit, abandoned, first)
@@ -135,7 +142,11 @@ class Moonshine:
 
     def prefer(self, phrases: Iterable[str]) -> None:
         """Biases what is transcribed from now on towards these names, instead of earlier ones."""
-        self._bias = Bias(self._tokens, phrases)
+        self._bias = self.expect(phrases)
+
+    def expect(self, phrases: Iterable[str]) -> Bias:
+        """Makes the names of one speaker, for `transcribe`."""
+        return Bias(self._tokens, phrases)
 
     def _find_doubt(self, cross: Sequence[OrtValue]) -> int | None:
         """Returns the first token of what may have been said although the network says nothing; None if it is sure."""
@@ -156,6 +167,7 @@ class Moonshine:
         limit: int,
         abandoned: Event,
         first: int | None = None,
+        names: Bias | None = None,
     ) -> Sequence[int]:
         """Decodes greedily. A draft only saves time: where the network agrees, eight tokens are accepted at once.
 
@@ -165,13 +177,14 @@ class Moonshine:
         tokens: list[int] = []
         last = START
         feed = dict(zip(CROSS, cross, strict=True)) | dict.fromkeys(PAST, self._no_past)
-        names = self._bias.follow() if self._bias and first is None else None
+        biases = [each for each in (self._bias, names) if each] if first is None else []
+        begun = biases[0].follow(*biases[1:]) if biases else None
         while len(tokens) < limit and not abandoned.is_set():
             guessed = draft[len(tokens) : len(tokens) + DRAFTED - 1]
             feed[TOKEN] = OrtValue.ortvalue_from_numpy(np.array([[last, *guessed]]))
-            wanted = NEXT_TOKEN if names is None else SCORES
+            wanted = NEXT_TOKEN if begun is None else SCORES
             following, *present = self._decoder.run_with_ort_values((wanted, *PRESENT), feed)
-            said = following.numpy()[0].tolist() if names is None else names.choose_all(following.numpy()[0], guessed)
+            said = following.numpy()[0].tolist() if begun is None else begun.choose_all(following.numpy()[0], guessed)
             if first is not None and not tokens:
                 said[0] = first
             agreed = next((place for place, guess in enumerate(guessed) if guess != said[place]), len(guessed))

@@ -5,7 +5,7 @@ are joined at the words they share. Long silences at the ends are left out, and 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
@@ -19,6 +19,7 @@ from antiphon.audio.noise import NOISY_BELOW_DB, reduce_noise, speech_to_noise_d
 from antiphon.audio.pcm import Signal, to_signal
 from antiphon.sound_format import MICROPHONE_HZ
 from antiphon.speech.base import Urgency
+from antiphon.speech.engines.moonshine.bias import Bias
 from antiphon.speech.engines.moonshine.files import find_files
 from antiphon.speech.engines.moonshine.model import Moonshine
 from antiphon.speech.workers import Workers
@@ -118,7 +119,7 @@ SPEECH_ABOVE_DB: Final = 8.0
 _TAIL: Final = np.zeros(TAIL_MS * MICROPHONE_HZ // 1_000, np.float32)
 
 
-def transcribe(model: Moonshine, pcm: bytes, abandoned: Event) -> str:
+def transcribe(model: Moonshine, pcm: bytes, abandoned: Event, names: Bias | None = None) -> str:
     """Returns the text of speech of any length, or of a part of it once the event is set."""
     signal = to_signal(pcm)
     text = ""
@@ -130,7 +131,8 @@ def transcribe(model: Moonshine, pcm: bytes, abandoned: Event) -> str:
             sound = np.concatenate([sound, _TAIL])
         # The noise is estimated from the whole piece, so with each new word its beginning changes, too.
         known_by = signal if piece is pieces[0] else piece.signal
-        heard = model.transcribe(sound, abandoned, known_by, has_speech=above_noise_db >= SPEECH_ABOVE_DB)
+        has_speech = above_noise_db >= SPEECH_ABOVE_DB
+        heard = model.transcribe(sound, abandoned, known_by, has_speech=has_speech, names=names)
         text = join(text, heard, piece.shared_s)
         if abandoned.is_set():
             break
@@ -159,19 +161,52 @@ class MoonshineRecognizer:
         """Biases recognition towards these names, such as those of devices. Call it in a worker thread."""
         self._loaded().prefer(phrases)
 
-    async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
+    def preferring(self, phrases: Iterable[str]) -> "SpeakerRecognizer":
+        """Returns a recogniser for one speaker, which prefers these names, too."""
+        return SpeakerRecognizer(self, phrases)
+
+    async def recognize(
+        self, pcm: bytes, urgency: Urgency = Urgency.NOW, find_names: Callable[[Moonshine], Bias] | None = None
+    ) -> str:
+        """`find_names` returns the names of the speaker, in a worker thread."""
         if len(pcm) // 2 * 1_000 < LEAST_MS * MICROPHONE_HZ:
             return ""
-        return await self._workers.run(partial(self._transcribe, pcm), urgency)
+        return await self._workers.run(partial(self._transcribe, pcm, find_names), urgency)
 
     async def aclose(self) -> None:
         self._model = None
 
-    def _transcribe(self, pcm: bytes, abandoned: Event) -> str:
-        return transcribe(self._loaded(), pcm, abandoned)
+    def _transcribe(self, pcm: bytes, find_names: Callable[[Moonshine], Bias] | None, abandoned: Event) -> str:
+        model = self._loaded()
+        return transcribe(model, pcm, abandoned, None if find_names is None else find_names(model))
 
     def _loaded(self) -> Moonshine:
         with self._loading:
             if self._model is None:
                 self._model = Moonshine(self._files)
             return self._model
+
+
+class SpeakerRecognizer:
+    """Recognises what one speaker says, with a recogniser that others use, too. Closing it closes nothing."""
+
+    def __init__(self, recognizer: MoonshineRecognizer, phrases: Iterable[str]) -> None:
+        self._recognizer = recognizer
+        self._phrases = tuple(phrases)
+        self._names: Bias | None = None
+
+    @property
+    def name(self) -> str:
+        return self._recognizer.name
+
+    async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
+        return await self._recognizer.recognize(pcm, urgency, self._find_names)
+
+    async def aclose(self) -> None:
+        """The recogniser belongs to all speakers."""
+
+    def _find_names(self, model: Moonshine) -> Bias:
+        # It takes some milliseconds. Two threads may both make it the first time.
+        if self._names is None:
+            self._names = model.expect(self._phrases)
+        return self._names
