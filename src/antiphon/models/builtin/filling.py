@@ -32,8 +32,6 @@ VAGUE: Final = frozenset(
 """Words for something that was not said."""
 COMMON_IN_EXAMPLES: Final = 3
 """A word of so many examples of a tool belongs to the request, not to what it is about."""
-MAX_LOST_WORDS: Final = 0
-"""How many words that say something may be left out of a request to write."""
 MIN_CHOICE_CHARS: Final = 3
 """A shorter value must be said exactly: "on" is not in "one"."""
 
@@ -237,7 +235,7 @@ class Filler:
                 shorter[other] = time.text
             elif argument.reader is Reader.TEXT and (marked := _MARKED.search(f"for {rest}")) is not None:
                 shorter[other] = _NAMING.sub("", marked["name"].strip())
-        is_lost = self._tool.spec.writes and len(shorter) == 1 and len(self._content(rest)) > MAX_LOST_WORDS
+        is_lost = self._tool.spec.writes and len(shorter) == 1 and bool(self._content(rest))
         return None if is_lost else shorter
 
     def answer(self, name: str, text: str) -> Any:

@@ -10,6 +10,10 @@ from typing import Final
 from antiphon.words.readers import Reader, find
 
 MAX_RESTS: Final = 2
+MAX_BREAKS: Final = 12
+"""What has more commas and full stops is no story with a request. The patterns below would take long for it, too."""
+
+_BREAK: Final = re.compile(r"[,.;]")
 
 _STORY: Final = re.compile(
     r"(?:(?:okay|ok|so|well|oh|hey|hi|hello|um)[\s,]+)*(?:i(?:['’](?:m|ve|ll|d))?|we(?:['’](?:re|ve|ll|d))?|my|"
@@ -67,6 +71,8 @@ def rests(text: str) -> list[str]:
 
 def split_story(text: str) -> Iterator[tuple[str, str]]:
     """Yields the story and the request, wherever the one may end and the other begin."""
+    if len(_BREAK.findall(text)) > MAX_BREAKS:
+        return
     for turn in _TURN.finditer(text):
         story = text[: turn.start()]
         if turn.start() and _STORY.match(story) and _NO_STORY.search(story) is None:
@@ -162,6 +168,8 @@ _REMIND_AFTER: Final = re.compile(
 
 def restated(text: str) -> Iterator[str]:
     """Yields the request of a sentence that names first what is to be added, removed or noted."""
+    if len(_BREAK.findall(text)) > MAX_BREAKS:
+        return
     if match := _OUT_OF.match(text):
         # What somebody has run out of is bought.
         where = re.sub(r"\b(?:the|my|our) list(?=\W*\Z)", "my shopping list", match["where"] or "on my list")
