@@ -11,7 +11,7 @@ import pytest
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.speech.spoken import speakable
 from tests.e2e.questions import JOKE
-from tests.e2e.voices import JOE, VoiceServer, engines, make_clips, serve
+from tests.e2e.voices import SLT, VoiceServer, engines, make_clips, serve
 from tests.fakes.spoken import error_rate, for_ears
 from tests.fault.cuts import Listener
 
@@ -24,14 +24,14 @@ TYPED_LATER = "how many days until Christmas"
 async def test_a_cut_conversation_in_text_and_voice_is_exported_as_one(
     voice_server: VoiceServer, voice_folder: Path, models_dir: Path
 ) -> None:
-    clips = await asyncio.to_thread(make_clips, models_dir, [(JOE, JOKE.text)])
+    clips = await asyncio.to_thread(make_clips, models_dir, [(SLT, JOKE.text)])
     listener = Listener()
     with serve(voice_folder, models_dir) as doomed:
         await listener.connect(doomed, mode="text")
         await listener.ask(TYPED)
         await listener.send("start_voice")
         await listener.until("state", state="listening")
-        await listener.play_to(clips[JOE, JOKE.text])
+        await listener.play_to(clips[SLT, JOKE.text])
         await listener.until("audio")
         # What a server says is on its disk a moment later.
         await asyncio.sleep(0.1)
@@ -67,7 +67,7 @@ async def test_a_cut_conversation_in_text_and_voice_is_exported_as_one(
     exported = voice_server.get(f"/api/conversations/{conversation_id}")["turns"]
     assert [turn["seq"] for turn in exported] == list(range(1, len(exported) + 1))
     assert [turn["at_ms"] for turn in exported] == sorted(turn["at_ms"] for turn in exported)
-    assert called(exported) == ["calculate", "tell_joke", "time_until"]
+    assert called(exported) == ["calculate", "tell_joke", "time_until"], said
     document = get_text(voice_server, f"/api/conversations/{conversation_id}?format=markdown")
     names = {"user": "You", "assistant": "Assistant"}
     assert [line for line in document.splitlines() if line.startswith("**")] == [

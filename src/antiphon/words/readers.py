@@ -400,7 +400,7 @@ def _expressions(text: str, words: Sequence[_Word]) -> list[Found]:
         said = text[part[0].start : part[-1].end] if part else ""
         has_operation = any(w.text in _OPERATORS for w in part) or re.search(r"\d\s*[-+*/×÷^%]", said) is not None
         # "Fifteen percent" alone is no sum.
-        is_share = all(w.text in ("percent", "per", "cent") or is_number(w.text) or w.text in _JOINERS for w in part)
+        is_share = all(w.text in ("percent", "per", "cent") or is_number(w.text) for w in part)
         if (
             has_operation
             and not is_share
