@@ -29,6 +29,10 @@ class Learner:
 
     async def learn(self, understanding: Understanding) -> bool:
         """Learns the requests, or reads what was learned from them before; returns whether that was possible."""
+        # It takes half a second, and the examples take many.
+        lexicon = await asyncio.to_thread(Lexicon.load)
+        if lexicon is not None:
+            understanding.read_spelling(lexicon)
         embedder = self._embedder = await self._load()
         if embedder is None:
             return False
@@ -47,9 +51,6 @@ class Learner:
                 except OSError as error:
                     log.warning("meaning_not_cached", reason=str(error))
         understanding.learn(meaning, embedder.embed_now)
-        lexicon = await asyncio.to_thread(Lexicon.load)
-        if lexicon is not None:
-            understanding.read_spelling(lexicon)
         return True
 
     async def prepare(self, understanding: Understanding, text: str, mode: Mode) -> None:
