@@ -15,7 +15,7 @@ SHORTEST_PIECE_S: Final = 12
 """Speech without a pause is cut at its quietest moment between these two."""
 PAUSE_MS: Final = 800
 """A pause of this length is always a place to cut. Moonshine skips sentences that follow a long pause: in recordings of
-eight sentences with two seconds between them, up to a third of the words were lost."""
+eight sentences with a second between them, up to a third of the words were lost."""
 DIP_MS: Final = 240
 """The length of the stretch that is looked for where there is no pause."""
 
