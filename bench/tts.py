@@ -40,7 +40,7 @@ from bench.speech.words import count_errors, error_rate, normalize
 RESULTS: Final = Path(__file__).parent / "results"
 HIBARI, PIPER, KOKORO = "hibari", "piper", "kokoro"
 CPU_MS: Final = 25.0
-"""Of hibari, for a second of speech."""
+"""What hibari may take for a second of speech."""
 ERROR_RATE: Final = 0.05
 LONG_WORDS: Final = 18
 """An answer of more words is a long one."""

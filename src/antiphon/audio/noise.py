@@ -59,10 +59,15 @@ _MOST_SNR: Final = 1e3
 Power = NDArray[np.float32]
 
 
+def frame_power(signal: Signal) -> Signal:
+    """Returns the power of each whole 20 ms."""
+    power: Signal = np.mean(np.square(signal[: len(signal) // FRAME * FRAME].reshape(-1, FRAME)), axis=1)
+    return power
+
+
 def levels_db(signal: Signal) -> Signal:
     """Returns the level of each whole 20 ms."""
-    power = np.mean(np.square(signal[: len(signal) // FRAME * FRAME].reshape(-1, FRAME)), axis=1)
-    levels: Signal = 10 * np.log10(power + _QUIETEST)
+    levels: Signal = 10 * np.log10(frame_power(signal) + _QUIETEST)
     return levels
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from antiphon.audio.noise import FRAME, levels_db, speech_threshold_db
+from antiphon.audio.noise import FRAME, frame_power, levels_db, speech_threshold_db
 from antiphon.audio.pcm import Signal, to_signal
 from antiphon.sound_format import MICROPHONE_HZ, SAMPLE_BYTES
 
@@ -55,6 +55,5 @@ def _cut_long(pcm: bytes) -> Iterator[bytes]:
 
 def _quietest(signal: Signal) -> int:
     """Returns the middle of the quietest stretch, in samples."""
-    power = np.mean(np.square(signal[: len(signal) // FRAME * FRAME].reshape(-1, FRAME)), axis=1)
-    levels = np.convolve(power, np.full(_DIP_FRAMES, 1 / _DIP_FRAMES), mode="valid")
+    levels = np.convolve(frame_power(signal), np.full(_DIP_FRAMES, 1 / _DIP_FRAMES), mode="valid")
     return (int(np.argmin(levels)) + _DIP_FRAMES // 2) * FRAME

@@ -166,7 +166,7 @@ class Understanding:
         self._embed: Embed | None = None
         self._speller: Speller | None = None
         self._vectors: dict[str, NDArray[np.float32]] = {}
-        """Of what was said lately, by the text that was embedded."""
+        """The vectors of recent texts, by the text that was embedded."""
 
     def known_requests(self) -> list[Example]:
         """Returns the sentences to learn: examples of tools and readings of their templates, and what is no request.
@@ -241,7 +241,7 @@ class Understanding:
         if whole is None or whole.free_chars:
             matches = self._find_several(text, allowed, whole) or matches
         calls = tuple(call for match in matches if (call := self._plan_match(match)) is not None)
-        # Of several requests, none is asked about: the answer could be to any of them.
+        # If there are several requests, no question is asked: the answer could be to any of them.
         is_whole = len(calls) == len(matches) and (len(calls) == 1 or not any(map(self._is_refused, calls)))
         return Run(calls) if calls and is_whole else None
 

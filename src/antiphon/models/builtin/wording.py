@@ -147,9 +147,10 @@ _BEGINS_TIME: Final = re.compile(
     rf"(?:in|at|on|by|tomorrow|tonight|today|this|next|every|each|{'|'.join(WEEKDAYS)})\b", re.IGNORECASE
 )
 _OPERATOR: Final = r"(?:plus|minus|times|divided by|multiplied by)"
+_LIKE_NUMBERS: Final = "to|too|for|won|ate|fore"
 _IN_SUM: Final = re.compile(
-    rf"\b(?:to|too|for|won|ate|fore)(?= {_OPERATOR}\b)|"
-    r"(?:(?<=\bplus )|(?<=\bminus )|(?<=\btimes )|(?<=\bdivided by ))(?:to|too|for|won|ate|fore)\b",
+    rf"\b(?:{_LIKE_NUMBERS})(?= {_OPERATOR}\b)|"
+    rf"(?:(?<=\bplus )|(?<=\bminus )|(?<=\btimes )|(?<=\bdivided by ))(?:{_LIKE_NUMBERS})\b",
     re.IGNORECASE,
 )
 
@@ -390,7 +391,6 @@ _NUMBER_WORD: Final = {
     "fore": "four",
     "sex": "six",
 }
-_LIKE_NUMBERS: Final = "to|too|for|won|ate|fore"
 _COUNTED: Final = (
     r"(?:plus|minus|times|divided by|multiplied by|minutes?|hours?|seconds?|percent|days?|weeks?|miles?|o['’]?clock)"
 )

@@ -31,7 +31,7 @@ _NOISE_SEED: Final = 1
 """Any number: the same text then always gives the same samples."""
 
 Part = NDArray[np.float32]
-"""Of every frequency in every frame."""
+"""One value for each frequency in each frame."""
 Spectra = NDArray[np.complex64]
 
 

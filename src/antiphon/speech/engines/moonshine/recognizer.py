@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from antiphon.audio.noise import NOISY_BELOW_DB, reduce_noise, speech_to_noise_db, trim
+from antiphon.audio.noise import FRAME, NOISY_BELOW_DB, frame_power, reduce_noise, speech_to_noise_db, trim
 from antiphon.audio.pcm import Signal, to_signal
 from antiphon.sound_format import MICROPHONE_HZ
 from antiphon.speech.base import Urgency
@@ -36,7 +36,6 @@ MAX_WORDS_PER_S: Final = 5
 MAX_EDGE_WORDS: Final = 3
 """How many other words may be cut off when only one word matches. With more, the "the" or "of" is a coincidence."""
 
-_FRAME: Final = MICROPHONE_HZ // 50
 _PAUSE: Final = PAUSE_MS * MICROPHONE_HZ // 1_000
 _LOUD_SHARE: Final = 0.9
 _QUIETEST: Final = 1e-10
@@ -78,18 +77,19 @@ def join(before: str, after: str, shared_s: float) -> str:
 def _find_end(signal: Signal) -> tuple[int, bool]:
     """Returns the quietest position in the last part, and whether it is a pause."""
     levels_db = _levels_db(signal)
-    first = SHORTEST_S * MICROPHONE_HZ // _FRAME
+    first = SHORTEST_S * MICROPHONE_HZ // FRAME
     place = first + int(np.argmin(levels_db[first:]))
     loud_db = float(np.quantile(levels_db, _LOUD_SHARE))
     # Each level covers the time from its frame on.
-    return place * _FRAME + _PAUSE // 2, loud_db - float(levels_db[place]) >= PAUSE_DB
+    return place * FRAME + _PAUSE // 2, loud_db - float(levels_db[place]) >= PAUSE_DB
 
 
 def _levels_db(signal: Signal) -> Signal:
     """Returns the level over the length of a pause, from each 20 ms frame on."""
-    power = np.mean(np.square(signal[: len(signal) // _FRAME * _FRAME].reshape(-1, _FRAME)), axis=1)
-    width = _PAUSE // _FRAME
-    levels: Signal = 10 * np.log10(np.convolve(power, np.full(width, 1 / width), mode="valid") + _QUIETEST)
+    width = _PAUSE // FRAME
+    levels: Signal = 10 * np.log10(
+        np.convolve(frame_power(signal), np.full(width, 1 / width), mode="valid") + _QUIETEST
+    )
     return levels
 
 
