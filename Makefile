@@ -23,6 +23,9 @@ SLOW := $(patsubst %,tests/%/,e2e browser wire fault scenarios contract)
 # `make check` runs tests/gates.
 IN_PARALLEL := $(SLOW) $(filter-out $(SLOW) tests/gates/ tests/soak/ %__pycache__/,$(wildcard tests/*/)) src/antiphon/toolkit
 PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+# Which tests have failed. The checks run pytest at the same time, and have a cache of their own.
+REMEMBER := -o cache_dir=.pytest_cache/tests
+AGAIN := --last-failed --last-failed-no-failures none
 
 # The checks run in parallel with the first tests. Their output is shown in one piece when the tests are done.
 # The recipe does not use $(MAKE) directly, because `make -n` would run it.
@@ -30,11 +33,15 @@ THIS_MAKE := $(MAKE)
 test: system models test-models $(NODE_INSTALLED) ## run every check and every test
 	@said=$$(mktemp); trap 'rm -f "$$said"; kill $$checks 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
 	{ $(THIS_MAKE) --no-print-directory check && npm --prefix web run --silent test; } >"$$said" 2>&1 & checks=$$!; \
-	$(BIN)/pytest -q $(PARALLEL) $(IN_PARALLEL) $(addprefix --ignore=,$(IN_REAL_TIME)); tested=$$?; \
+	$(BIN)/pytest -q $(REMEMBER) $(PARALLEL) $(IN_PARALLEL) $(addprefix --ignore=,$(IN_REAL_TIME)); tested=$$?; \
 	wait $$checks; checked=$$?; cat "$$said"; \
+	if [ $$tested -eq 1 ]; then \
+	  echo "The tests that have failed run again, alone. One that passes now needs more time on a busy machine than it allows."; \
+	  $(BIN)/pytest -q $(REMEMBER) $(AGAIN) $(IN_PARALLEL); tested=$$?; \
+	fi; \
 	[ $$checked -eq 0 ] || echo "A check has failed: see above."; \
 	[ $$tested -eq 0 ] && [ $$checked -eq 0 ]
-	$(BIN)/pytest -q $(IN_REAL_TIME)
+	$(BIN)/pytest -q $(REMEMBER) $(IN_REAL_TIME) || $(BIN)/pytest -q $(REMEMBER) $(AGAIN) $(IN_REAL_TIME)
 
 # Tests that use the real speech engines, which take as long as all others together.
 ENGINES := $(patsubst %,tests/contract/test_%.py,recognizer synthesizer) tests/unit/compose/test_voice.py \

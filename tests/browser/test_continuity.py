@@ -239,6 +239,7 @@ def test_a_server_that_does_not_answer_is_not_said_to_hear(visitor: Visitor, wir
 def test_the_warning_can_be_read_in_every_theme(visitor: Visitor, wire: Wire, theme: str) -> None:
     begin_call(visitor, wire)
     lower(wire, 0)
+    expect(visitor.page.locator(".energy").first).to_be_visible()
     visitor.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
     contrast = """() => {
         const parse = (color) => color.match(/[\\d.]+/g).slice(0, 3).map((part) => {

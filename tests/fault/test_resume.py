@@ -127,8 +127,9 @@ async def test_exactly_one_of_two_clients_with_one_handle_keeps_the_session(serv
             hello = {"resume": owner.handle, "last_n": owner.last_n}
             places = (one, two) if number % 4 < 2 else (two, one)
             await asyncio.gather(*(rival.connect(at, **hello) for rival, at in zip(rivals, places, strict=True)))
-            assert [rival.session["resumed"] for rival in rivals] == [True, True]
-            asked = await asyncio.gather(*(rival.ask("tell more 1") for rival in rivals), return_exceptions=True)
+            # The second one is refused if it is so late that the first has confirmed its new handle.
+            resumed = [rival for rival in rivals if rival.session["resumed"]]
+            asked = await asyncio.gather(*(rival.ask("tell more 1") for rival in resumed), return_exceptions=True)
             assert servers.words(owner.conversation_id).count(("user", "tell more 1")) == 1
             return [each is None for each in asked]
 
