@@ -53,6 +53,7 @@ class Gate:
             calls=database.calls,
             confirmations=database.confirmations,
             audit=database.audit,
+            limits=database.limits,
             clock=SystemClock(),
             environment=ENVIRONMENT,
         )

@@ -90,6 +90,7 @@ class Server:
                 self.database.messages,
                 self.database.blocks,
                 self.database.voice_calls,
+                self.database.changes,
             ),
             models=SharedModels(self.ladders, random=Random(1)),
             handles=Handles(

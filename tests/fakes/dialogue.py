@@ -70,6 +70,7 @@ async def begin(settings: Settings, registry: Registry, model: BuiltinModel, mod
             calls=database.calls,
             confirmations=database.confirmations,
             audit=database.audit,
+            limits=database.limits,
             clock=SystemClock(),
             offers=services.offers,
         )

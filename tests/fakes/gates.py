@@ -13,6 +13,7 @@ from antiphon.services.lists import offer_lists
 from antiphon.services.tool_storage import offer_storage
 from antiphon.storage.base import AuditLine
 from antiphon.storage.memory import MemoryDatabase
+from antiphon.storage.memory.limits import MemoryLimitStore
 from antiphon.tools.arguments import Arguments
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Args, Context, Offer, SessionView, ToolView
@@ -142,6 +143,7 @@ class Gate:
             calls=self.database.calls,
             confirmations=self.database.confirmations,
             audit=self.database.audit,
+            limits=MemoryLimitStore(self.clock.monotonic),
             clock=self.clock,
             **options,
         )

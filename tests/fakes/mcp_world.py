@@ -96,6 +96,7 @@ async def mcp_world(
             calls=database.calls,
             confirmations=database.confirmations,
             audit=database.audit,
+            limits=database.limits,
             clock=clock,
         )
         world = McpWorld(folder, servers, executor, database)

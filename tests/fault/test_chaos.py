@@ -78,6 +78,7 @@ class ToolFolder:
             calls=stores.calls,
             confirmations=stores.confirmations,
             audit=stores.audit,
+            limits=stores.limits,
             clock=StillClock(),
             environment=environment,
         )

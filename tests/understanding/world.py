@@ -317,7 +317,9 @@ class Conversation:
         links = JitsiLinks("https://meet.example", lambda: "room")
 
         def offer_reminders(session: Any, tool: Any) -> object:
-            return ReminderService(self._gate.database.reminders, clock).offer(session, tool)
+            return ReminderService(self._gate.database.reminders, clock, self._gate.database.changes).offer(
+                session, tool
+            )
 
         def offer_calendar(session: Any, tool: Any) -> object:
             store = self._gate.database.calendar

@@ -131,7 +131,14 @@ class App:
         stores = self.database
         return Hub(
             executor=self.executor,
-            stores=Stores(stores.conversations, stores.sessions, stores.messages, stores.blocks, stores.voice_calls),
+            stores=Stores(
+                stores.conversations,
+                stores.sessions,
+                stores.messages,
+                stores.blocks,
+                stores.voice_calls,
+                stores.changes,
+            ),
             models=SharedModels(
                 ladders,
                 make_planner(summarizer, self.settings.continuity.summarize),
@@ -188,6 +195,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             calls=database.calls,
             confirmations=database.confirmations,
             audit=database.audit,
+            limits=database.limits,
             clock=SystemClock(),
             environment=settings.server.environment,
             keep_arguments=settings.audit.arguments,

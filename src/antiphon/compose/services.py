@@ -83,7 +83,7 @@ async def open_services(settings: Settings, database: Database) -> AsyncIterator
         )
         images = await stack.enter_async_context(open_images(settings))
         home = await stack.enter_async_context(open_home(settings.home, clock))
-        reminders = ReminderService(database.reminders, clock)
+        reminders = ReminderService(database.reminders, clock, database.changes)
         services = Services(knowledge, reminders, calendar, images, embedder, home, database.lists)
         services.offers[Capability.KB] = lambda session, tool: knowledge.session(session)
         services.offers[Capability.CALENDAR] = calendar.offer

@@ -55,6 +55,8 @@ LIMITS: Final[Mapping[Kind, Limit]] = {
     Kind.TOOL_CALL: Limit(user=Rate(2, 60), address=Rate(8, 240)),
     Kind.WRONG_TOKEN: Limit(address=Rate(5 / 60, 5)),
 }
+SHARED_FROM: Final = 0.1
+"""The part of a bucket that one process may give away before it tells the others. Below it, nothing is written."""
 MAX_BUCKETS: Final = 20_000
 """For one kind and one sort of account, about 4 MB. More are needed only in an attack from that many addresses."""
 
@@ -66,6 +68,8 @@ class Buckets:
         self._rate = rate
         self._max_buckets = max_buckets
         self._full_at_s: OrderedDict[str, float] = OrderedDict()
+        self._unshared_s: dict[str, float] = {}
+        """What was taken here since other processes were last told, as the time in which it fills up again."""
 
     @property
     def remembered(self) -> int:
@@ -82,9 +86,29 @@ class Buckets:
         return max(0.0, round(full_at_s - now_s - self._rate.burst / self._rate.per_s, 6))
 
     def take(self, key: str, amount: float, now_s: float) -> None:
-        self._full_at_s[key] = max(self._full_at_s.get(key, now_s), now_s) + amount / self._rate.per_s
+        added_s = amount / self._rate.per_s
+        self._full_at_s[key] = max(self._full_at_s.get(key, now_s), now_s) + added_s
         self._full_at_s.move_to_end(key)
+        self._unshared_s[key] = self._unshared_s.get(key, 0.0) + added_s
         self._forget(now_s)
+
+    def unshared(self, now_s: float) -> Mapping[str, float]:
+        """Returns what other processes should know: takings from buckets of which a tenth or more is used."""
+        uses_s = {}
+        for key, unshared_s in list(self._unshared_s.items()):
+            used_s = self._full_at_s[key] - now_s
+            if used_s <= 0:
+                del self._unshared_s[key]
+            elif used_s >= SHARED_FROM * self._rate.burst / self._rate.per_s:
+                uses_s[key] = min(unshared_s, used_s)
+        return uses_s
+
+    def share(self, key: str, use_s: float, full_in_s: float, now_s: float) -> None:
+        """All processes together have used so much of the bucket that it is full again after that time. `use_s` of it
+        was taken here, as `unshared` has told."""
+        if key in self._full_at_s:
+            self._unshared_s[key] = max(0.0, self._unshared_s.get(key, 0.0) - use_s)
+            self._full_at_s[key] = now_s + full_in_s + self._unshared_s[key]
 
     def _forget(self, now_s: float) -> None:
         """Removes full buckets, which equal missing ones. It checks two for each one that is added."""
@@ -93,6 +117,7 @@ class Buckets:
             if full_at_s > now_s and len(self._full_at_s) <= self._max_buckets:
                 return
             del self._full_at_s[oldest]
+            self._unshared_s.pop(oldest, None)
             if not self._full_at_s:
                 return
 
@@ -127,6 +152,22 @@ class Quota:
     def wait_s(self, kind: Kind, who: Account, amount: float, now_s: float) -> float:
         """Returns what `take` would return now, without counting anything."""
         return _longest_wait_s(self._touched(kind, who), amount, now_s)
+
+    def unshared(self, now_s: float) -> Mapping[str, float]:
+        """Returns what users and addresses have used here that other processes should know of, as the seconds in which
+        it fills up again. A session is in one process only."""
+        return {
+            f"{kind}:{account}:{key}": use_s
+            for (kind, account), buckets in self._buckets.items()
+            if account != "session"
+            for key, use_s in buckets.unshared(now_s).items()
+        }
+
+    def share(self, uses_s: Mapping[str, float], full_in_s: Mapping[str, float], now_s: float) -> None:
+        """Notes that the other processes know of `uses_s`, and after how many seconds each bucket is full again."""
+        for name, use_s in uses_s.items():
+            kind, account, key = name.split(":", 2)
+            self._buckets[Kind(kind), account].share(key, use_s, full_in_s[name], now_s)
 
     def _touched(self, kind: Kind, who: Account) -> list[_Touched]:
         accounts = (("session", who.session), ("user", who.user), ("address", _network(who.address)))

@@ -10,6 +10,7 @@ import msgspec
 from antiphon.clock import Clock
 from antiphon.session.outbox import Outbox
 from antiphon.session.resume_state import ResumeState
+from antiphon.storage.changes import Changes
 from antiphon.storage.conversations import ConversationStore, VoiceCallStore
 from antiphon.storage.people import BlockStore
 from antiphon.storage.sessions import Fence, MessageStore, SentMessages, SessionRecord, SessionStore
@@ -27,6 +28,7 @@ class Stores:
     messages: MessageStore
     blocks: BlockStore
     voice_calls: VoiceCallStore
+    changes: Changes
 
 
 class StoredSession:

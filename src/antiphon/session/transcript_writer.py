@@ -16,6 +16,7 @@ from antiphon.clock import Clock
 from antiphon.models.live import ToolAnswer, messages_of
 from antiphon.session.outbox import Outbox
 from antiphon.session.stored_session import StoredSession
+from antiphon.storage.changes import Topic
 from antiphon.storage.conversations import Conversation, ConversationGone, StoredTurn, Turn
 from antiphon.storage.sessions import SentMessages
 from antiphon.tools.call import ToolCall
@@ -81,6 +82,20 @@ class TranscriptWriter:
             self.transcript.entries.clear()
         await self._read()
         if conversation_id is not None and self._session.is_stored:
+            self._session.settle(self.last_seq, is_answering=False)
+            await self._session.save()
+        return True
+
+    async def read_turns_of_others(self) -> bool:
+        """Reads the turns that other sessions have added, unless there is something that is not stored yet. Returns
+        whether there were any."""
+        before = self.last_seq
+        if any(not entry.seq for entry in self.transcript):
+            return False
+        await self._read()
+        if self.last_seq == before:
+            return False
+        if self._session.is_stored:
             self._session.settle(self.last_seq, is_answering=False)
             await self._session.save()
         return True
@@ -267,6 +282,7 @@ class TranscriptWriter:
         )
         for entry, number in zip(entries, numbers, strict=True):
             entry.seq = number
+        self._stores.changes.announce(Topic.CONVERSATIONS)
         return numbers
 
     def _count(self, numbers: Sequence[int]) -> None:

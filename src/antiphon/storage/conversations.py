@@ -1,6 +1,6 @@
 """The interfaces of the stores of conversations and voice calls."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -101,6 +101,10 @@ class ConversationStore(Protocol):
 
     async def turns(self, conversation_id: str, after_seq: int = 0, limit: int | None = None) -> Sequence[StoredTurn]:
         """Returns the turns in order, at most `limit` of those after `after_seq`."""
+        ...
+
+    async def last_seqs(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Returns the number of the last message of each of these conversations that has any."""
         ...
 
     async def clear(self, conversation_id: str, fence: Fence | None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from antiphon.clock import Clock
 from antiphon.storage.base import CallRecord, Confirmation
+from antiphon.storage.limits import LimitStore
 from antiphon.tools.call import Keys, ToolCall
 from antiphon.tools.result import Failure, ToolResult
 from antiphon.tools.session import ToolSession
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from antiphon.tools.confirm import Confirmations
     from antiphon.tools.context import Offer
     from antiphon.tools.journal import Journal
-    from antiphon.tools.policy import RateLimiter
 
 MAX_NAME_CHARS: Final = 64
 
@@ -81,7 +81,7 @@ class GateDeps:
     journal: "Journal"
     confirmations: "Confirmations"
     audit: "AuditLog"
-    rates: "RateLimiter"
+    limits: LimitStore
     clock: Clock
     rng: Random
     environment: str

@@ -13,6 +13,7 @@ from opentelemetry import trace
 
 from antiphon.clock import Clock
 from antiphon.storage.base import AuditStore, CallRecord, CallStore, Confirmation, ConfirmationStore
+from antiphon.storage.limits import LimitStore
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
 from antiphon.tools.affirmation import verdict
@@ -24,7 +25,7 @@ from antiphon.tools.context import CallTool, Offer
 from antiphon.tools.errors import ErrorType, RegistryChanged, RegistryError
 from antiphon.tools.gate import check, confirm_again, declined, not_found
 from antiphon.tools.journal import Journal
-from antiphon.tools.policy import Ledger, RateLimiter
+from antiphon.tools.policy import Ledger
 from antiphon.tools.prefetch import prefetch
 from antiphon.tools.registry import DEVELOPMENT, Registry, Snapshot
 from antiphon.tools.result import Failure, ToolResult
@@ -52,6 +53,7 @@ class Executor:
         calls: CallStore,
         confirmations: ConfirmationStore,
         audit: AuditStore,
+        limits: LimitStore,
         clock: Clock,
         environment: str = "production",
         keep_arguments: bool = False,
@@ -62,7 +64,7 @@ class Executor:
             journal=Journal(calls, clock, _numbered(uuid4().hex)),
             confirmations=Confirmations(confirmations, clock, lambda: secrets.token_urlsafe(24)),
             audit=AuditLog(audit, keep_arguments=keep_arguments),
-            rates=RateLimiter(),
+            limits=limits,
             clock=clock,
             rng=SystemRandom(),
             environment=environment,

@@ -33,6 +33,7 @@ async def check(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | No
     return (
         await deps.journal.recall(attempt, tool)
         or admit(deps, attempt, tool)
+        or (await limit_rate(deps, attempt, tool) if tool.spec.rate_limit is not None else None)
         or budget(attempt, tool)
         or validate(attempt, tool)
         or clamp(attempt, tool)
@@ -42,7 +43,7 @@ async def check(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | No
 
 
 def admit(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | None:
-    """Step 2: the tool is allowed in this mode, available, open to this user, and within its rate limit."""
+    """Step 2: the tool is allowed in this mode, available, and open to this user."""
     spec, session = tool.spec, attempt.session
     if attempt.mode not in spec.allowed_modes:
         modes = " or ".join(spec.allowed_modes)
@@ -55,12 +56,19 @@ def admit(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | None:
             return refuse(Failure(ErrorType.NOT_FOUND, f"{tool.id} is not available at the moment."))
     if spec.requires_auth and not session.authenticated:
         return refuse(Failure(ErrorType.AUTH, f"{tool.id} needs a signed-in user."))
-    if spec.rate_limit is not None and attempt.approved is None:
-        wait_s = deps.rates.admit(session.user, tool.id, spec.rate_limit, deps.clock.monotonic())
-        if wait_s > 0:
-            message = f"{tool.id} was called too often."
-            return refuse(Failure(ErrorType.RATE_LIMIT, message, retryable=True, retry_after_s=round(wait_s, 1)))
     return None
+
+
+async def limit_rate(deps: GateDeps, attempt: Attempt, tool: Tool) -> ToolResult | None:
+    """Also step 2: the user has not called the tool too often. What a person has approved was counted before."""
+    limit, user = tool.spec.rate_limit, attempt.session.user
+    if limit is None or attempt.approved is not None:
+        return None
+    wait_s = await deps.limits.admit(user, tool.id, calls=limit.calls, window_s=limit.window_s)
+    if wait_s <= 0:
+        return None
+    message = f"{tool.id} was called too often."
+    return refuse(Failure(ErrorType.RATE_LIMIT, message, retryable=True, retry_after_s=round(wait_s, 1)))
 
 
 def budget(attempt: Attempt, tool: Tool) -> ToolResult | None:

@@ -1,6 +1,5 @@
-"""What may run: budgets, clamps, rate limits and confirmation rules. `gate.py` has the order of the checks."""
+"""What may run: budgets, clamps and confirmation rules. `gate.py` has the order of the checks."""
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -9,7 +8,7 @@ from msgspec import Struct
 
 from antiphon.tools.errors import ErrorType
 from antiphon.tools.result import Failure
-from antiphon.tools.spec import Category, Mode, RateLimit
+from antiphon.tools.spec import Category, Mode
 from antiphon.tools.tool import Tool
 
 
@@ -114,23 +113,6 @@ class Ledger:
 
 def _over_budget(message: str, suggestion: str) -> Failure:
     return Failure(ErrorType.RATE_LIMIT, message, suggestion=suggestion)
-
-
-class RateLimiter:
-    """Calls of a tool by a user within a sliding window, in this process."""
-
-    def __init__(self) -> None:
-        self._calls: dict[tuple[str, str], deque[float]] = {}
-
-    def admit(self, user: str, tool: str, limit: RateLimit, now_s: float) -> float:
-        """Returns 0 if the call is admitted and counted, else the seconds until one would be."""
-        calls = self._calls.setdefault((user, tool), deque(maxlen=limit.calls))
-        while calls and calls[0] <= now_s - limit.window_s:
-            calls.popleft()
-        if len(calls) >= limit.calls:
-            return calls[0] + limit.window_s - now_s
-        calls.append(now_s)
-        return 0.0
 
 
 def clamp_for_voice(args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

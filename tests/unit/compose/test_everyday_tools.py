@@ -81,6 +81,7 @@ async def person(request: pytest.FixtureRequest, settings: Settings, assistant: 
             calls=database.calls,
             confirmations=database.confirmations,
             audit=database.audit,
+            limits=database.limits,
             clock=SystemClock(),
             offers=services.offers,
         )

@@ -21,7 +21,7 @@ async def ringing(server: Server, *, in_s: float = 5) -> AsyncIterator[None]:
     now_ms = clock.now_ms()
     due_ms = now_ms + round(in_s * 1000)
     await store.add(ReminderRecord("r1", "ann", "reminder", "call my mother", due_ms, "UTC", None, now_ms), 10)
-    scheduler = Scheduler(ReminderService(store, clock), Listeners(server.hub, store, clock))
+    scheduler = Scheduler(ReminderService(store, clock, server.database.changes), Listeners(server.hub, store, clock))
     scheduler.start()
     try:
         yield

@@ -117,7 +117,7 @@ Open = Callable[..., SpokenCall]
 async def begin() -> AsyncIterator[Open]:
     async with AsyncExitStack() as stack:
         database = MemoryDatabase()
-        reminders = ReminderService(database.reminders, LoopClock())
+        reminders = ReminderService(database.reminders, LoopClock(), database.changes)
 
         def begin(*more: Tool) -> SpokenCall:
             tools = {**built_in(), **{tool.id: tool for tool in more}}

@@ -119,6 +119,7 @@ async def gate(settings: Settings, registry: Registry) -> AsyncIterator[Executor
             calls=database.calls,
             confirmations=database.confirmations,
             audit=database.audit,
+            limits=database.limits,
             clock=StillClock(),
             offers=services.offers,
         )

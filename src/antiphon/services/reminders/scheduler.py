@@ -18,6 +18,7 @@ from antiphon.clock import Clock
 from antiphon.services.reminders import wording
 from antiphon.services.reminders.service import ReminderService, next_due_ms
 from antiphon.storage.base import StorageError
+from antiphon.storage.changes import Topic
 from antiphon.storage.reminders import Delivery, OpenRing, ReminderStore, Ring
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.capabilities.reminders import DueReminder
@@ -80,7 +81,8 @@ class Scheduler:
     def __init__(self, service: ReminderService, listeners: Callable[[], Sequence[Listener]]) -> None:
         self._store: ReminderStore = service.store
         self._clock: Clock = service.clock
-        self._changed = service.changed
+        self._changes = service.changes
+        self._changed = service.changes.subscribe(Topic.REMINDERS)
         self._listeners = listeners
         self._telling: dict[str, asyncio.Task[None]] = {}
         """Deliveries under way, by session. A session that is slow does not delay the others."""
@@ -138,6 +140,7 @@ class Scheduler:
                     next_ms = None
                 ring = await self._store.ring(record, next_ms, now_ms)
                 if ring is not None:
+                    self._changes.announce(Topic.REMINDERS)
                     log.info("reminder_rang", reminder=record.id, kind=record.kind, late_ms=now_ms - record.due_ms)
 
     async def tell_sessions(self) -> None:

@@ -1,6 +1,5 @@
 """The reminders of users, as tools set, list and cancel them."""
 
-import asyncio
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -10,6 +9,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from antiphon.clock import Clock
+from antiphon.storage.changes import Changes, Topic
 from antiphon.storage.reminders import ReminderRecord, ReminderStore, Ring
 from antiphon.tools.capabilities.reminders import Kind, Reminder
 from antiphon.tools.context import SessionView, ToolView
@@ -26,12 +26,12 @@ KEPT_UNHEARD_MS: Final = 30 * DAY_MS
 
 
 class ReminderService:
-    """Makes the capability for each call of a tool. `changed` is set when there is a new reminder in this process."""
+    """Makes the capability for each call of a tool."""
 
-    def __init__(self, store: ReminderStore, clock: Clock) -> None:
+    def __init__(self, store: ReminderStore, clock: Clock, changes: Changes) -> None:
         self.store = store
         self.clock = clock
-        self.changed = asyncio.Event()
+        self.changes = changes
 
     def offer(self, session: SessionView, tool: ToolView) -> "UserReminders":
         return UserReminders(self, session.user, session.zone)
@@ -65,7 +65,7 @@ class UserReminders:
                 f"You already have {MAX_PER_USER} reminders, which is as many as I can keep.",
                 suggestion="Offer to cancel some of them first.",
             )
-        self._service.changed.set()
+        self._service.changes.announce(Topic.REMINDERS)
         return self._told(record)
 
     async def list(self) -> Sequence[Reminder]:

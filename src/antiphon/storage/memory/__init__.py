@@ -3,9 +3,12 @@
 No method awaits anything, so each is one step to every other task of the loop.
 """
 
+from antiphon.storage.changes import LocalChanges
 from antiphon.storage.memory.calendar import MemoryCalendarStore
+from antiphon.storage.memory.commands import MemoryCommandStore
 from antiphon.storage.memory.conversations import MemoryConversationStore, MemoryVoiceCallStore
 from antiphon.storage.memory.knowledge import open_knowledge
+from antiphon.storage.memory.limits import MemoryLimitStore
 from antiphon.storage.memory.lists import MemoryListStore, MemoryToolValueStore
 from antiphon.storage.memory.mcp_pins import MemoryMcpPinStore
 from antiphon.storage.memory.people import MemoryBlockStore, MemoryTokenStore
@@ -35,6 +38,9 @@ class MemoryDatabase:
         self.reminders = MemoryReminderStore(self.sessions)
         self.calendar = MemoryCalendarStore()
         self.mcp_pins = MemoryMcpPinStore()
+        self.commands = MemoryCommandStore()
+        self.limits = MemoryLimitStore()
+        self.changes = LocalChanges()
 
     async def check(self) -> None:
         """Does nothing: a store in memory cannot fail."""

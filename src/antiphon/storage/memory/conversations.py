@@ -1,6 +1,6 @@
 """Conversations and voice calls in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count, islice
 from typing import Final
 
@@ -99,6 +99,10 @@ class MemoryConversationStore:
         if kept is None:
             return []
         return [*islice((turn for turn in kept.turns.values() if turn.seq > after_seq), limit)]
+
+    async def last_seqs(self, ids: Collection[str]) -> Mapping[str, int]:
+        found = {id: self._kept[id].turns for id in ids if id in self._kept}
+        return {id: max(turns) for id, turns in found.items() if turns}
 
     async def clear(self, conversation_id: str, fence: Fence | None) -> None:
         self._sessions.check(fence)

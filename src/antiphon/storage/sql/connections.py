@@ -40,6 +40,10 @@ class Connections:
         self._worker = worker
         self._name = name
 
+    @property
+    def dialect(self) -> str:
+        return self._worker.dialect
+
     async def fetch(self, statement: Executable, params: Params) -> Sequence[Row[*tuple[Any, ...]]]:
         return await self.autocommit(lambda connection: connection.execute(statement, params).fetchall())
 

@@ -1,11 +1,11 @@
 """Conversations and voice calls. A turn is stored, numbered and fenced in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from msgspec import convert
 from msgspec.structs import asdict
-from sqlalchemy import Connection, bindparam, delete, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select, update
 
 from antiphon.storage.conversations import Conversation, ConversationGone, Place, StoredTurn, Turn, VoiceCall
 from antiphon.storage.sessions import Fence, SentMessages, SessionRecord
@@ -46,6 +46,11 @@ _TURNS: Final = (
     select(turns)
     .where(turns.c.conversation_id == bindparam("conversation"), turns.c.seq > bindparam("after_seq"))
     .order_by(turns.c.seq)
+)
+_LAST_SEQS: Final = (
+    select(turns.c.conversation_id, func.max(turns.c.seq).label("last_seq"))
+    .where(turns.c.conversation_id.in_(bindparam("ids", expanding=True)))
+    .group_by(turns.c.conversation_id)
 )
 _FIRST_TURNS: Final = _TURNS.limit(bindparam("count"))
 _CLEAR: Final = delete(turns).where(turns.c.conversation_id == bindparam("conversation"))
@@ -136,6 +141,10 @@ class SqlConversationStore:
         wanted = _TURNS if limit is None else _FIRST_TURNS
         place = {"conversation": conversation_id, "after_seq": after_seq, "count": limit}
         return [StoredTurn(*row) for row in await self._connections.fetch(wanted, place)]
+
+    async def last_seqs(self, ids: Collection[str]) -> Mapping[str, int]:
+        rows = await self._connections.fetch(_LAST_SEQS, {"ids": [*ids]})
+        return {row.conversation_id: row.last_seq for row in rows}
 
     async def clear(self, conversation_id: str, fence: Fence | None) -> None:
         def write(connection: Connection) -> None:

@@ -11,10 +11,13 @@ from sqlalchemy.exc import OperationalError
 
 from antiphon.storage.base import StorageError
 from antiphon.storage.migrations import FOLDER, HEAD
+from antiphon.storage.changes import Changes, LocalChanges
 from antiphon.storage.sql.calendar import SqlCalendarStore
+from antiphon.storage.sql.commands import SqlCommandStore
 from antiphon.storage.sql.connections import Connections
 from antiphon.storage.sql.conversations import SqlConversationStore, SqlVoiceCallStore
 from antiphon.storage.sql.knowledge import SqlKnowledgeStore
+from antiphon.storage.sql.limits import SqlLimitStore
 from antiphon.storage.sql.lists import SqlListStore, SqlToolValueStore
 from antiphon.storage.sql.mcp_pins import SqlMcpPinStore
 from antiphon.storage.sql.people import SqlBlockStore, SqlTokenStore
@@ -49,12 +52,16 @@ class Database:
         self.reminders = SqlReminderStore(connections, self.messages)
         self.calendar = SqlCalendarStore(connections)
         self.mcp_pins = SqlMcpPinStore(connections)
+        self.commands = SqlCommandStore(connections)
+        self.limits = SqlLimitStore(connections)
+        self.changes: Changes = LocalChanges()
 
     async def check(self) -> None:
         """Writes to the database, as every turn does. Raises `StoreUnavailable` if that fails."""
         await self._connections.change(_WRITE, {})
 
     async def aclose(self) -> None:
+        await self.changes.aclose()
         if self._readers is not None:
             await self._readers.aclose()
         await self._connections.aclose()

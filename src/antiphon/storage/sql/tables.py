@@ -290,6 +290,36 @@ calendar_events: Final = Table(
     Index("calendar_events_range", "user", "first_ms"),
 )
 
+session_commands: Final = Table(
+    "session_commands",
+    metadata,
+    Column("seq", _SEQUENCE, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("session_id", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("expires_ms", BigInteger, nullable=False),
+    Column("is_taken", Boolean, nullable=False),
+    Column("result", LargeBinary),
+    Index("session_commands_session", "session_id"),
+)
+
+tool_uses: Final = Table(
+    "tool_uses",
+    metadata,
+    Column("user", Text, primary_key=True),
+    Column("tool", Text, primary_key=True),
+    Column("times", LargeBinary, nullable=False),
+    Column("until_ms", BigInteger, nullable=False),
+)
+
+used_quotas: Final = Table(
+    "used_quotas",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("full_at_ms", BigInteger, nullable=False),
+)
+
 mcp_pins: Final = Table(
     "mcp_pins",
     metadata,

@@ -32,7 +32,7 @@ class Process:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.service = ReminderService(server.database.reminders, LoopClock())
+        self.service = ReminderService(server.database.reminders, LoopClock(), server.database.changes)
         listeners = Listeners(server.hub, server.database.reminders, LoopClock())
         self.scheduler = Scheduler(self.service, listeners)
         self.scheduler.start()

@@ -1,0 +1,195 @@
+"""What the sessions of several processes have to do with each other.
+
+A process that is asked to do something with a session that runs elsewhere stores a command for it. The process that runs
+the session carries it out and stores the result. Sessions of one conversation learn the turns that others have added.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+from uuid import uuid4
+
+import msgspec
+
+from antiphon.errors import AntiphonError
+from antiphon.session.active import ActiveSession
+from antiphon.session.hub import Hub
+from antiphon.session.state import RESTING
+from antiphon.storage.base import StorageError
+from antiphon.storage.changes import Changes, Topic
+from antiphon.storage.commands import CommandStore, SessionCommand
+from antiphon.storage.sessions import SessionRecord
+from antiphon.telemetry.log import get_logger
+
+POLL_S: Final = 1.0
+"""How often other processes' work is looked for, whether or not there was a hint."""
+PAUSE_S: Final = 0.05
+"""How long hints are collected before the database is asked."""
+REACH_S: Final = 5.0
+"""How long the process that runs a session may take until it has carried out a short command."""
+
+Handler = Callable[[ActiveSession, Any], Awaitable[Any]]
+"""Carries out a command in a session of this process. What it gets and returns can be written as JSON."""
+
+log = get_logger(__name__)
+
+
+class CommandRefused(AntiphonError):
+    """The session could not do what it was told. `reason` is for the program that asked."""
+
+    code = "command_refused"
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+UNREACHED: Final = "unreached"
+"""The reason if the process that runs the session does not answer."""
+
+
+class _Result(msgspec.Struct):
+    value: Any = None
+    reason: str | None = None
+    message: str = ""
+
+
+class Nodes:
+    def __init__(
+        self,
+        hub: Hub,
+        commands: CommandStore,
+        changes: Changes,
+        list_sessions: Callable[[str | None], Awaitable[Sequence[SessionRecord]]],
+    ) -> None:
+        """`list_sessions` returns the newest sessions of a user, or of all users, in whichever process they run."""
+        self._hub = hub
+        self._commands = commands
+        self._changes = changes
+        self._list_sessions = list_sessions
+        self._handlers: dict[str, Handler] = {}
+        self._working: set[asyncio.Task[None]] = set()
+        self._changed = [changes.subscribe(topic) for topic in (Topic.COMMANDS, Topic.CONVERSATIONS)]
+
+    def offer(self, kind: str, handler: Handler) -> None:
+        """Has the commands of a kind carried out by `handler`, in the sessions of this process."""
+        self._handlers[kind] = handler
+
+    async def elsewhere(self, user: str | None) -> Sequence[SessionRecord]:
+        """Lists the sessions of a user, or of all users, that other processes run now, the newest first."""
+        now_ms, own = self._hub.clock.now_ms(), self._hub.sessions
+        found = await self._list_sessions(user)
+        return [each for each in found if each.lease_until_ms > now_ms and each.id not in own]
+
+    async def tell(self, session_id: str, kind: str, body: Any, *, within_s: float = REACH_S) -> Any:
+        """Has a command carried out by the process that runs the session, and returns the result.
+
+        Raises `CommandRefused`. A command that was not taken in time is not carried out later.
+        """
+        clock = self._hub.clock
+        expires_ms = clock.now_ms() + round(min(within_s, REACH_S) * 1000)
+        command = SessionCommand(uuid4().hex, session_id, kind, msgspec.json.encode(body), expires_ms)
+        done = self._changes.subscribe(Topic.COMMANDS)
+        await self._commands.put(command)
+        self._changes.announce(Topic.COMMANDS)
+        try:
+            async with asyncio.timeout(within_s):
+                while True:
+                    await _wait(done, POLL_S)
+                    found = await self._commands.results([command.id])
+                    if command.id in found:
+                        break
+        except TimeoutError:
+            raise CommandRefused(UNREACHED, "The server that runs the session does not answer.") from None
+        finally:
+            self._changes.unsubscribe(done)
+            with suppress(StorageError):
+                await self._commands.remove(command.id)
+        result = msgspec.json.decode(found[command.id], type=_Result)
+        if result.reason is not None:
+            raise CommandRefused(result.reason, result.message)
+        return result.value
+
+    async def run(self) -> None:
+        """Looks for what other processes have left for the sessions of this one, until it is cancelled."""
+        is_down = False
+        try:
+            while True:
+                await self._wait()
+                try:
+                    await self.look()
+                    is_down = False
+                except StorageError as error:
+                    if not is_down:
+                        log.warning("other_nodes_not_heard", error=str(error))
+                    is_down = True
+                except Exception:
+                    log.exception("other_nodes_not_heard")
+        finally:
+            for task in self._working:
+                task.cancel()
+            await asyncio.gather(*self._working, return_exceptions=True)
+
+    async def look(self) -> None:
+        """Begins to carry out the commands that wait, and has sessions read turns that are new to them."""
+        sessions = dict(self._hub.sessions)
+        if not sessions:
+            return
+        for command in await self._commands.take(list(sessions), self._hub.clock.now_ms()):
+            task = asyncio.create_task(self._carry_out(sessions[command.session_id], command))
+            self._working.add(task)
+            task.add_done_callback(self._working.discard)
+        await self._refresh(list(sessions.values()))
+
+    async def _wait(self) -> None:
+        waiting = [asyncio.create_task(event.wait()) for event in self._changed]
+        try:
+            await asyncio.wait(waiting, timeout=POLL_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.sleep(PAUSE_S)
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+        for event in self._changed:
+            event.clear()
+
+    async def _carry_out(self, active: ActiveSession, command: SessionCommand) -> None:
+        handler = self._handlers.get(command.kind)
+        try:
+            if handler is None:
+                raise CommandRefused("unknown", f"This server does not know the command {command.kind!r}.")
+            result = _Result(await handler(active, msgspec.json.decode(command.body)))
+        except CommandRefused as refused:
+            result = _Result(reason=refused.reason, message=str(refused))
+        except Exception:
+            log.exception("command_failed", session=active.id, kind=command.kind)
+            result = _Result(reason="internal", message="The server that runs the session has failed.")
+        with suppress(StorageError):
+            await self._commands.finish(command.id, msgspec.json.encode(result))
+            self._changes.announce(Topic.COMMANDS)
+
+    async def _refresh(self, sessions: Sequence[ActiveSession]) -> None:
+        """Has sessions without a turn under way read the turns that other sessions have added to their conversation."""
+        resting = [each for each in sessions if each.runner.state.phase in RESTING and not each.is_of_request]
+        stored = await self._hub.stores.conversations.last_seqs({each.runner.conversation_id for each in resting})
+        for active in resting:
+            runner = active.runner
+            if stored.get(runner.conversation_id, 0) > runner.writer.last_seq:
+                runner.post(partial(_read_turns_of_others, active))
+
+
+async def _read_turns_of_others(active: ActiveSession) -> None:
+    runner = active.runner
+    if runner.state.phase in RESTING and await runner.writer.read_turns_of_others():
+        runner.is_behind = True
+        if not active.speaks_only:
+            runner.tell_history()
+
+
+async def _wait(event: asyncio.Event, timeout_s: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
+    event.clear()
