@@ -10,8 +10,8 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import OperationalError
 
 from antiphon.storage.base import StorageError
-from antiphon.storage.migrations import FOLDER, HEAD
 from antiphon.storage.changes import Changes, LocalChanges
+from antiphon.storage.migrations import FOLDER, HEAD
 from antiphon.storage.sql.calendar import SqlCalendarStore
 from antiphon.storage.sql.commands import SqlCommandStore
 from antiphon.storage.sql.connections import Connections
