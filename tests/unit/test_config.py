@@ -66,6 +66,15 @@ def test_a_list_in_a_variable_is_json_or_has_commas(tmp_path: Path, value: str) 
 CAPABILITIES = {"crm": "mycompany.crm:offer", "mail": "mail:open_mail"}
 
 
+@pytest.mark.parametrize("value", ["mycompany.hooks", "hooks:", ":store", "a b:c", "hooks:store()"])
+def test_a_hook_is_named_by_its_module_and_attribute(tmp_path: Path, value: str) -> None:
+    write(tmp_path, '[hooks]\nturn_ended = "mycompany.hooks:store_turn"')
+    assert load(None, {}, tmp_path).hooks.turn_ended == "mycompany.hooks:store_turn"
+    write(tmp_path, f'[hooks]\nturn_ended = "{value}"')
+    with pytest.raises(ConfigError, match=r'hooks.turn_ended is .*; it must be a function as "module:attribute"'):
+        load(None, {}, tmp_path)
+
+
 def test_a_table_in_the_file_or_a_variable_names_capabilities(tmp_path: Path) -> None:
     variables = {"ANTIPHON_TOOLS__CAPABILITIES": json.dumps(CAPABILITIES)}
     assert load(None, variables, tmp_path).tools.capabilities == CAPABILITIES
@@ -327,6 +336,10 @@ def test_the_source_of_every_value_is_recorded(tmp_path: Path) -> None:
         "tools.disable": "default",
         "tools.build": "ANTIPHON_TOOLS__BUILD",
         "tools.capabilities": "default",
+        "hooks.session_started": "default",
+        "hooks.session_ended": "default",
+        "hooks.turn_ended": "default",
+        "hooks.tool_called": "default",
         "knowledge.embeddings": "default",
         "knowledge.studio_readers": "default",
         "storage.url": "default",

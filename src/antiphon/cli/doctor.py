@@ -140,6 +140,18 @@ def check_tools(settings: "Settings") -> Findings:
     yield Finding(False, f"tools: {count}: {first}. Run `antiphon tools build` to see them all.")
 
 
+def check_hooks(settings: "Settings") -> Findings:
+    from antiphon.compose.hooks import check_hooks as find_problems
+    from antiphon.session.hooks import HOOK_NAMES
+
+    problems = find_problems(settings)
+    for problem in problems:
+        yield Finding(False, f"hooks: {problem}")
+    found = [name for name in HOOK_NAMES if getattr(settings.hooks, name)]
+    if found and not problems:
+        yield Finding(True, f"hooks: {', '.join(found)}")
+
+
 def check_server(settings: "Settings") -> Findings:
     """Checks whether a server is running, and if not, whether it could start."""
     from antiphon.security.origin import own_authority
@@ -319,6 +331,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     check_folder,
     check_database,
     check_tools,
+    check_hooks,
     check_models,
     check_images,
     check_tool_ranking,

@@ -19,10 +19,13 @@ from antiphon.client.resuming import Backoff
 from antiphon.client.session import Session
 from antiphon.protocol.client_messages import Hello, Mode
 
+SOCKET_PATH: Final = "/ws"
 OPEN_TIMEOUT_S: Final = 10.0
 CLOSE_TIMEOUT_S: Final = 2.0
 MAX_SERVER_FRAME_BYTES: Final = 16 << 20
 """Enough for a sentence of speech, or the history of a long conversation, in one message."""
+
+_SCHEMES: Final = {"http": "ws", "https": "wss"}
 
 # At debug level websockets logs every frame, and some contain tokens and handles.
 _quiet: Final = logging.getLogger("antiphon.client.socket")
@@ -103,8 +106,11 @@ def _reason(body: bytes) -> str:
 
 def _socket_address(url: str) -> str:
     parts = urlsplit(url)
-    scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
-    return parts._replace(scheme=scheme, path=parts.path.rstrip("/") or "/ws").geturl()
+    path = parts.path.rstrip("/")
+    if parts.scheme in _SCHEMES and not path.endswith(SOCKET_PATH):
+        # The address of a server, which may be mounted below a prefix, and not the one of its socket.
+        path += SOCKET_PATH
+    return parts._replace(scheme=_SCHEMES.get(parts.scheme, parts.scheme), path=path or SOCKET_PATH).geturl()
 
 
 def _is_loopback(host: str) -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,11 +41,13 @@ from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.authenticator import LOCAL_USER
 from antiphon.services.mcp.servers import open_mcp
 from antiphon.session.call_summaries import CallSummaries
+from antiphon.session.hooks import HookQueue
 from antiphon.session.hub import Handles, Hub
 from antiphon.session.models import Ladders, SharedModels
 from antiphon.session.speaking import Synthesize
 from antiphon.session.stored_session import Stores
 from antiphon.storage import sql
+from antiphon.storage.base import AuditLine
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.context import Messaging
 from antiphon.tools.errors import RegistryError
@@ -126,6 +128,7 @@ class App:
         ladders: Ladders,
         synthesize: Synthesize | None = None,
         summarizer: ModelSummarizer | None = None,
+        hooks: HookQueue | None = None,
     ) -> Hub:
         """Makes the hub of this process's sessions. Without a summarizer, summaries are extractive."""
         stores = self.database
@@ -151,6 +154,7 @@ class App:
             clock=SystemClock(),
             owner=f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}",
             zone=tzlocal.get_localzone(),
+            hooks=hooks or HookQueue(),
         )
 
 
@@ -181,7 +185,10 @@ async def open_stores(settings: Settings) -> Database:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings) -> AsyncIterator[App]:
+async def open_app(
+    settings: Settings, watch_calls: Callable[[AuditLine], None] = lambda line: None
+) -> AsyncIterator[App]:
+    """Opens the application. `watch_calls` is called with each line of the audit."""
     composer = Composer(settings.assistant)
     registry = load_tools(settings)
     database = await open_stores(settings)
@@ -200,6 +207,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             environment=settings.server.environment,
             keep_arguments=settings.audit.arguments,
             offers=services.offers,
+            watch_calls=watch_calls,
         )
         stack.push_async_callback(executor.aclose)
         yield App(settings, registry, executor, database, ModelHealth(), composer, services)

@@ -5,15 +5,13 @@ call, or a function without parameters that returns an async context manager, wh
 form is for what must be opened and closed with the server, such as a pool of connections.
 """
 
-import importlib
 import inspect
-import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, cast
 
+from antiphon.compose.references import ReferenceProblem, find_attribute
 from antiphon.config import Settings
 from antiphon.errors import AntiphonError
 from antiphon.tools.context import Offer
@@ -59,15 +57,10 @@ def find(name: str, reference: str, project_dir: Path) -> Callable[..., Any]:
     """Imports the function that a capability's setting names. Raises `CapabilityError`."""
     if name in tuple(Capability):
         raise CapabilityError(name, reference, f"but Antiphon offers {name} itself. Choose another name.")
-    module_name, _, attribute = reference.partition(":")
-    module = _import(name, reference, module_name, project_dir)
     try:
-        found = getattr(module, attribute)
-    except AttributeError:
-        near = get_close_matches(attribute, [each for each in vars(module) if not each.startswith("_")], n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        problem = f"but {module_name} ({getattr(module, '__file__', 'built in')}) has no {attribute}.{hint}"
-        raise CapabilityError(name, reference, problem) from None
+        found = find_attribute(reference, project_dir)
+    except ReferenceProblem as problem:
+        raise CapabilityError(name, reference, str(problem)) from problem.__cause__
     if not callable(found):
         problem = f"which is a {type(found).__name__}. It must be a function of the session and the tool."
         raise CapabilityError(name, reference, problem)
@@ -78,25 +71,6 @@ def find(name: str, reference: str, project_dir: Path) -> Callable[..., Any]:
         )
         raise CapabilityError(name, reference, problem)
     return cast(Callable[..., Any], found)
-
-
-def _import(name: str, reference: str, module_name: str, project_dir: Path) -> object:
-    # Last, so that a file of the project cannot replace a module of Python or of a package.
-    if str(project_dir) not in sys.path:
-        sys.path.append(str(project_dir))
-    importlib.invalidate_caches()
-    try:
-        return importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        missing = error.name or module_name
-        if module_name == missing or module_name.startswith(f"{missing}."):
-            problem = f"but there is no module {missing}. Put it into {project_dir}, or install its package."
-        else:
-            problem = f"but {module_name} imports {missing}, which is not installed."
-        raise CapabilityError(name, reference, problem) from error
-    except (Exception, SystemExit) as error:
-        problem = f"but {module_name} cannot be imported: {type(error).__name__}: {error}"
-        raise CapabilityError(name, reference, problem) from error
 
 
 async def _enter(name: str, reference: str, opening: Callable[[], object], stack: AsyncExitStack) -> Offer:

@@ -26,6 +26,7 @@ from antiphon.config.sections import Audit as Audit
 from antiphon.config.sections import Calendar as Calendar
 from antiphon.config.sections import Continuity as Continuity
 from antiphon.config.sections import Home as Home
+from antiphon.config.sections import Hooks as Hooks
 from antiphon.config.sections import Images as Images
 from antiphon.config.sections import Knowledge as Knowledge
 from antiphon.config.sections import Ladder as Ladder
@@ -47,6 +48,8 @@ VARIABLE_PREFIX: Final = "ANTIPHON_"
 DATA_DIR_VARIABLE: Final = "ANTIPHON_DATA_DIR"
 MODELS_DIR_VARIABLE: Final = "ANTIPHON_MODELS_DIR"
 DEFAULT: Final = "default"
+GIVEN: Final = "settings"
+"""Where settings come from that a program gives itself."""
 _FILE_ONLY: Final = f"MCP servers are set in {FILE_NAME} only, as [mcp.servers.NAME]. Remove the variable."
 _SILENCES: Final = (
     "speech.short_silence_ms",
@@ -83,6 +86,7 @@ class _Document(BaseSettings):
     speech: Speech
     images: Images
     tools: Tools
+    hooks: Hooks
     knowledge: Knowledge
     storage: Storage
     audit: Audit
@@ -149,6 +153,7 @@ class Settings:
     speech: Speech = field(default_factory=Speech)
     images: Images = field(default_factory=Images)
     tools: Tools = field(default_factory=Tools)
+    hooks: Hooks = field(default_factory=Hooks)
     knowledge: Knowledge = field(default_factory=Knowledge)
     storage: Storage = field(default_factory=Storage)
     audit: Audit = field(default_factory=Audit)
@@ -205,6 +210,25 @@ class Settings:
         return {key: self.given.get(key, DEFAULT) for key in keys}
 
 
+def load_tables(tables: Mapping[str, Any], env: Mapping[str, str] | None = None) -> Settings:
+    """Loads the settings from tables like those of the file: `{"server": {"auth": "off"}}`. The environment overrides
+    them, as it does the file.
+
+    `project_dir`, `data_dir` and `models_dir` may be given beside the tables. Raises `ConfigError`.
+    """
+    env, document = os.environ if env is None else env, dict(tables)
+    problems = [
+        f"{GIVEN}: {key} is {quote(document[key])}; it must be the path of a folder."
+        for key in ("project_dir", *_FOLDERS)
+        if not isinstance(document.get(key, ""), str | os.PathLike)
+    ]
+    if problems:
+        raise ConfigError(problems)
+    cwd = Path.cwd() / Path(document.pop("project_dir", "")).expanduser()
+    folders = {variable: os.fspath(document.pop(key)) for key, variable in _FOLDERS.items() if key in document}
+    return _load(document, GIVEN, {**folders, **env}, cwd, None, [])
+
+
 def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Settings:
     """Loads the settings. Without `config_path`, `antiphon.toml` is read if it is in the current folder.
 
@@ -213,9 +237,15 @@ def load(config_path: Path | None, env: Mapping[str, str] | None = None, cwd: Pa
     env = os.environ if env is None else env
     cwd = Path.cwd() if cwd is None else cwd.absolute()
     path = _find(config_path, cwd)
-    problems = _unknown_variables(env)
+    problems: list[str] = []
     document = {} if path is None else _read(path, problems)
-    file = "" if path is None else path.name
+    return _load(document, "" if path is None else path.name, env, cwd, path, problems)
+
+
+def _load(
+    document: dict[str, Any], file: str, env: Mapping[str, str], cwd: Path, path: Path | None, problems: list[str]
+) -> Settings:
+    problems = [*_unknown_variables(env), *problems]
     servers = mcp.read_servers(document.pop("mcp", {}), file, problems)
     tables = _known_tables(document, file, problems)
     given = {f"{name}.{key}": file for name, table in tables.items() for key in table}

@@ -113,6 +113,13 @@ Capabilities = Annotated[
     ],
     Field(description='a table from names to "module:attribute", such as { crm = "mycompany.crm:offer" }'),
 ]
+HookReference = Annotated[
+    str,
+    Field(
+        pattern=r"^([A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)?$",
+        description='a function as "module:attribute", such as "mycompany.hooks:store_turn"; "" means none',
+    ),
+]
 StorageUrl = Annotated[
     str,
     Field(
@@ -295,6 +302,15 @@ class Tools(Section):
     build: Switch = True
     capabilities: Capabilities = {}
     """What the project's own code offers to tools that list it in `uses`."""
+
+
+class Hooks(Section):
+    """The project's own async functions that are told what happens in sessions."""
+
+    session_started: HookReference = ""
+    session_ended: HookReference = ""
+    turn_ended: HookReference = ""
+    tool_called: HookReference = ""
 
 
 class Knowledge(Section):

@@ -6,10 +6,10 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from antiphon.security.origin import parse_origin
+from antiphon.security.paths import API, local_path
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
-API_PREFIX: Final = "/api/"
 _API_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
 _ALWAYS: Final[Headers] = (
     (b"x-content-type-options", b"nosniff"),
@@ -72,7 +72,7 @@ class SecurityHeaders:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        extra = self._api if scope["path"].startswith(API_PREFIX) else self._page
+        extra = self._api if local_path(scope).startswith(API) else self._page
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _WILDCARDS: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """Hosts that mean all addresses, and the loopback address for each."""
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
@@ -74,6 +74,15 @@ def allows_origin(origin: str | None, allowed: Collection[str]) -> bool:
     return parsed is not None and any(parsed == parse_origin(each) for each in allowed)
 
 
+def is_same_origin(origin: str | None, host_header: str | None) -> bool:
+    """Returns whether a page comes from the host and port that its request was sent to. The scheme may be either, since
+    a proxy may have decrypted the request."""
+    page = parse_origin(origin) if origin is not None else None
+    if page is None or host_header is None or page.scheme not in _DEFAULT_PORTS:
+        return False
+    return page == parse_origin(f"{page.scheme}://{host_header}")
+
+
 def allows_host(host_header: str | None, allowed_hosts: Collection[str]) -> bool:
     """Returns whether the server answers to the name in a Host header; the port is ignored.
 
@@ -101,9 +110,9 @@ def own_origins(host: str, port: int, names: Iterable[str] = (), addresses: Iter
     The names are valid for any host except loopback; a wildcard host includes all addresses.
     """
     if is_loopback(host):
-        hosts = [host, *_LOOPBACK]
+        hosts = [host, *LOOPBACK]
     elif is_wildcard(host):
-        hosts = [*_LOOPBACK, *names, *addresses]
+        hosts = [*LOOPBACK, *names, *addresses]
     else:
         hosts = [host, *names]
     return frozenset(str(Origin("http", each, port)) for each in map(parse_host, hosts) if each is not None)

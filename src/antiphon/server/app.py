@@ -1,6 +1,6 @@
 """The application: routes behind the guard, over the sessions of this process."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
+from antiphon.security.paths import versioned
 from antiphon.security.quota import Quota
 from antiphon.server import page
 from antiphon.server.admission import Admission
@@ -26,10 +27,13 @@ def make_app(
     routes: Sequence[BaseRoute],
     *,
     origins: Collection[str],
+    hosts: Collection[str] = (),
+    same_origin: bool = False,
     quota: Quota | None = None,
     body_limits: Mapping[str, int] | None = None,
 ) -> ASGIApp:
-    """Makes the application. `quota` replaces the default limits, and `body_limits` those of bodies, by their path."""
+    """Makes the application. `origins`, `hosts` and `same_origin` are those of the guard. `quota` replaces the default
+    limits, and `body_limits` those of bodies, by their path."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -40,11 +44,21 @@ def make_app(
     admission = Admission(authenticator, quota, hub.clock)
     socket = WebSocketRoute("/ws", Endpoint(hub, admission, quota).talk)
     app = Starlette(
-        routes=[socket, *page.routes(), *routes],
+        routes=[socket, *page.routes(), *with_versions(routes)],
         exception_handlers={404: refuse_path, 405: refuse_method},
         lifespan=lifespan,
     )
-    return Guard(app, origins=origins, body_limits=body_limits)
+    return Guard(app, origins=origins, hosts=hosts, same_origin=same_origin, body_limits=body_limits)
+
+
+def with_versions(routes: Sequence[BaseRoute]) -> list[BaseRoute]:
+    """Gives every route below `/api/` its documented path below `/api/v1/`; the given one stays as an alias."""
+    return [each for route in routes for each in (route, *_versions_of(route))]
+
+
+def _versions_of(route: BaseRoute) -> Iterator[Route]:
+    if isinstance(route, Route) and versioned(route.path) != route.path:
+        yield Route(versioned(route.path), route.endpoint, methods=sorted(route.methods or ()))
 
 
 MAX_PATH_CHARS: Final = 200
@@ -53,7 +67,7 @@ MAX_PATH_CHARS: Final = 200
 
 async def refuse_path(request: Request, error: Exception) -> Response:
     path = request.url.path[:MAX_PATH_CHARS]
-    why = f"There is nothing at {path}. GET /api/openapi.json lists all routes."
+    why = f"There is nothing at {path}. GET /api/v1/openapi.json lists all routes."
     return Refusal(RefusalCode.NOT_FOUND, why).response()
 
 

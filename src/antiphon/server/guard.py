@@ -10,7 +10,8 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from antiphon.security.headers import SecurityHeaders
-from antiphon.security.origin import allows_host, allows_origin, parse_origin
+from antiphon.security.origin import allows_host, allows_origin, is_same_origin, parse_origin
+from antiphon.security.paths import local_path, unversioned
 from antiphon.server.refusals import STATUSES, Refusal, RefusalCode, RefusalLog
 
 MAX_BODY_BYTES: Final = 1024 * 1024
@@ -25,17 +26,28 @@ _WRONG_ORIGIN: Final = Refusal(
 
 
 class Guard:
-    """ASGI middleware. `origins` are the pages that may use the server, and their hosts are the names it answers to.
+    """ASGI middleware. `origins` are the pages that may use the server. Their hosts are the names it answers to, and so
+    are `hosts`. With `same_origin`, pages that come from the host and port of their request may use it, too: inside
+    another server, its own address is not known.
 
     What it refuses never reaches the application: 421 for a wrong Host, 403 for a wrong Origin, also in a WebSocket
     handshake, and 413 for a body of more than `MAX_BODY_BYTES`, or what `body_limits` has for its path.
     """
 
-    def __init__(self, app: ASGIApp, *, origins: Collection[str], body_limits: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        origins: Collection[str],
+        hosts: Collection[str] = (),
+        same_origin: bool = False,
+        body_limits: Mapping[str, int] | None = None,
+    ) -> None:
         self._app = app
         self._body_limits = body_limits or {}
         self._origins = frozenset(origins)
-        self._hosts = frozenset(origin.host for origin in map(parse_origin, origins) if origin is not None)
+        self._same_origin = same_origin
+        self._hosts = frozenset(origin.host for origin in map(parse_origin, origins) if origin is not None).union(hosts)
         self._refusals = RefusalLog()
         self._covered = SecurityHeaders(self._admit, origins)
 
@@ -47,15 +59,18 @@ class Guard:
             await self._app(scope, receive, send)
         elif not allows_host(_header(scope, b"host"), self._hosts):
             await self._refuse(_WRONG_HOST, scope, receive, send)
-        elif not allows_origin(_header(scope, b"origin"), self._origins):
+        elif not self._allows_origin(_header(scope, b"origin"), _header(scope, b"host")):
             await self._refuse(_WRONG_ORIGIN, scope, receive, send)
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)
         else:
             await self._admit_body(scope, receive, send)
 
+    def _allows_origin(self, origin: str | None, host: str | None) -> bool:
+        return allows_origin(origin, self._origins) or (self._same_origin and is_same_origin(origin, host))
+
     async def _admit_body(self, scope: Scope, receive: Receive, send: Send) -> None:
-        max_bytes = self._body_limits.get(scope["path"], MAX_BODY_BYTES)
+        max_bytes = self._body_limits.get(unversioned(local_path(scope)), MAX_BODY_BYTES)
         if _declared_bytes(scope) > max_bytes:
             await self._refuse(_too_large(max_bytes), scope, receive, send)
         else:

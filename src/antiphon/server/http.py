@@ -182,7 +182,10 @@ async def openapi(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     from antiphon.server.openapi import document
 
     # In a thread, since it takes 60 ms the first time.
-    return reply(await asyncio.to_thread(document))
+    made = await asyncio.to_thread(document)
+    # The prefix under which the application is mounted in another one.
+    root = request.scope.get("root_path", "")
+    return reply({**made, "servers": [{"url": root}]} if root else made)
 
 
 _GONE = (RefusalCode.NOT_FOUND,)

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 import antiphon
 from antiphon.protocol.schema import describe, notes
+from antiphon.security.paths import versioned
 from antiphon.server.http import OPERATIONS, Health, Operation, ready
 from antiphon.server.refusals import STATUSES, RefusalCode, Refused
 
@@ -28,7 +29,7 @@ def document() -> Schema:
     named = dict(zip(_types(), references, strict=True))
     paths: dict[str, Schema] = {}
     for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation, named)
+        paths.setdefault(versioned(operation.path), {})[operation.method.lower()] = _describe(operation, named)
     for owner in _owners(_types()):
         describe(definitions[owner.__name__], owner)
     return {
@@ -37,6 +38,7 @@ def document() -> Schema:
             "title": "Antiphon",
             "version": antiphon.__version__,
             "summary": "The HTTP interface. Conversations in real time go over the WebSocket at /ws (protocol.md).",
+            "description": "Each path below /api/v1/ has an alias below /api/, without the version.",
         },
         "security": [{_TOKEN: []}, {}],
         "paths": paths,

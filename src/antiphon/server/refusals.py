@@ -138,7 +138,7 @@ lasts a day writes about 10 MB."""
 MAX_CHARS: Final = 200
 """How much is logged of a value that the client chose, such as a path."""
 
-_NAMED: Final = re.compile(r"^(/images|/api/kb)/.*", re.DOTALL)
+_NAMED: Final = re.compile(r"^(.*?(?:/images|/api(?:/v1)?/kb))/.*", re.DOTALL)
 """Paths whose last part is not logged: whoever knows the name of an image may see it, and the id of a record is made of
 its title."""
 

@@ -241,7 +241,11 @@ def machine_names() -> Sequence[str]:
 
 def machine_addresses(sockets: Iterable[socket.socket]) -> Sequence[str]:
     """Returns all addresses of the machine, of the families that these sockets listen on."""
-    families = {each.family for each in sockets}
+    return list_addresses({each.family for each in sockets})
+
+
+def list_addresses(families: Collection[int] = (socket.AF_INET, socket.AF_INET6)) -> Sequence[str]:
+    """Returns all addresses of the machine of these families."""
     addresses = [each.address for links in psutil.net_if_addrs().values() for each in links if each.family in families]
     # A link-local address has a zone, which browsers do not accept in a URL.
     return [each for each in addresses if "%" not in each]

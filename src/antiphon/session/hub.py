@@ -28,6 +28,7 @@ from antiphon.protocol.errors import ErrorCode
 from antiphon.session.active import ActiveSession as ActiveSession
 from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.commands import UNKNOWN_CONVERSATION
+from antiphon.session.hooks import HookQueue, SessionHooks
 from antiphon.session.models import SharedModels
 from antiphon.session.outbox import Link, Outbox
 from antiphon.session.restoring import restore
@@ -78,6 +79,7 @@ class Hub:
     summaries: CallSummaries | None = None
     """Has a model summarise calls after they have ended; None for extractive summaries."""
     composer: Composer = field(default_factory=Composer)
+    hooks: HookQueue = field(default_factory=HookQueue)
     sessions: dict[str, ActiveSession] = field(default_factory=dict)
     _renewing: asyncio.Task[None] | None = None
     _ending: set[asyncio.Task[None]] = field(default_factory=set)
@@ -112,6 +114,7 @@ class Hub:
         except BaseException:
             self._drop(active)
             raise
+        self._tell_started(active, resumed=False)
         return active
 
     async def begin_request(
@@ -137,6 +140,7 @@ class Hub:
         except BaseException:
             await self.end_request(active)
             raise
+        self._tell_started(active, resumed=stored)
         return active
 
     async def _take_over_calls(self, tools: ToolSession) -> None:
@@ -221,6 +225,7 @@ class Hub:
             models=self.models,
             clock=self.clock,
             composer=self.composer,
+            hooks=SessionHooks(self.hooks, record.id, record.user, self.clock.now_ms),
             synthesize=self.synthesize,
             summaries=self.summaries,
         )
@@ -238,6 +243,10 @@ class Hub:
             # Another process had the session meanwhile, and it came back before this one noticed.
             self._drop(self.sessions[active.id], TAKEN_OVER)
         self.sessions[active.id] = active
+
+    def _tell_started(self, active: ActiveSession, *, resumed: bool) -> None:
+        runner = active.runner
+        runner.hooks.start(runner.conversation_id, runner.tools.mode, resumed=resumed, is_request=active.is_of_request)
 
     def _send_go_away(self, active: ActiveSession) -> None:
         if self._stopping is not None:
@@ -336,6 +345,7 @@ class Hub:
         sent = await self.stores.messages.after(record.id, 0)
         await restore(active.runner, record, sent, seen_n=seen_n, now_ms=self.clock.now_ms())
         self._start(active)
+        self._tell_started(active, resumed=True)
         return active
 
     # Running and ending.
@@ -352,6 +362,8 @@ class Hub:
         except Exception:
             log.exception("session_failed", session=active.id)
             self._drop(active, INTERNAL)
+        finally:
+            active.runner.hooks.end(active.runner.conversation_id)
 
     async def _retire(self, active: ActiveSession) -> None:
         """The client did not come back in time, unless it does right now. Then only the store has the session."""

@@ -24,6 +24,7 @@ from antiphon.session.calls import CallLog
 from antiphon.session.client_application import ClientApplication
 from antiphon.session.commands import carry_out, note_voice, take_settings
 from antiphon.session.history import history_of
+from antiphon.session.hooks import SessionHooks
 from antiphon.session.machine import step
 from antiphon.session.messaging import ClientMessages
 from antiphon.session.microphone import Microphone
@@ -75,6 +76,7 @@ class Runner:
         models: SharedModels,
         clock: Clock,
         composer: Composer,
+        hooks: SessionHooks,
         synthesize: Synthesize | None = None,
         summaries: CallSummaries | None = None,
     ) -> None:
@@ -97,6 +99,7 @@ class Runner:
         """Whether the model was connected with another prompt or with other tools."""
         self.observe: Callable[[Observed], None] = lambda seen: None
         """Called with each effect before it is carried out, for a client of another protocol."""
+        self.hooks = hooks
         self._clock = clock
         self.composer = composer
         self._client = ClientMessages(outbox, stored.stores, tools.user)
@@ -350,6 +353,7 @@ class Runner:
 
     async def _perform(self, effect: fx.Effect) -> None:
         self.observe(effect)
+        self.hooks.see(effect)
         match effect:
             case fx.Send(message=s.ResponseChunk() as chunk):
                 self._stopwatch.say(self._clock.now_ms())
@@ -539,6 +543,7 @@ class Runner:
         metrics = self._stopwatch.read(number)
         if metrics is not None:
             self.outbox.send(metrics)
+        self.hooks.end_turn(number, self.conversation_id, self.state.mode, metrics)
         self._client.tell_farewell()
         self.announcements.note_end()
         self._repeater.stop()

@@ -9,7 +9,8 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Final, TextIO, cast
 
@@ -51,6 +52,48 @@ def configure(*, json: bool, level: str, stream: TextIO | None = None, exception
     )
     root = logging.getLogger()
     root.handlers = [*(each for each in root.handlers if not isinstance(each, _Forward)), _Forward(logging.WARNING)]
+
+
+@contextmanager
+def logging_forwarded() -> Iterator[None]:
+    """Sends the log to Python's `logging` during the block, for a program that has not configured structlog itself.
+
+    Without it, structlog would print every line to standard output, and secrets would not be masked.
+    """
+    if structlog.is_configured():
+        yield
+        return
+    exceptions = ExceptionRenderer(_indented(ExceptionFormat(with_texts=False).as_text))
+    processors: list[Processor] = [structlog.processors.add_log_level, _make_plain_untimed, exceptions, _to_logging]
+    structlog.configure(
+        processors=processors,
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
+        logger_factory=lambda *names: _ToLogging(),
+    )
+    try:
+        yield
+    finally:
+        if structlog.get_config()["processors"] is processors:
+            structlog.reset_defaults()
+
+
+class _ToLogging:
+    """Writes to the logger of `logging` that a line names."""
+
+    def __getattr__(self, method: str) -> Callable[[str, str], None]:
+        level = logging.getLevelNamesMapping()[method.upper()]
+        return lambda name, text: logging.getLogger(name).log(level, "%s", text)
+
+
+def _make_plain_untimed(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    return _make_plain(logger, method, {"timestamp": None, **event})
+
+
+def _to_logging(_: WrappedLogger, __: str, event: EventDict) -> tuple[tuple[str, str], dict[str, Any]]:
+    name, text, exception = event.pop("logger"), event.pop("event"), event.pop("exception", None)
+    shown = {key: value for key, value in event.items() if key not in ("timestamp", "level")}
+    line = _escape(" ".join([str(text), *(f"{key}={value!r}" for key, value in shown.items())]))
+    return (str(name), line if exception is None else f"{line}\n{exception}"), {}
 
 
 def get_logger(name: str) -> FilteringBoundLogger:

@@ -4,6 +4,7 @@ The audit has one line per call. Lines are written in batches off the hot path, 
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -28,9 +29,17 @@ log = get_logger(__name__)
 
 
 class AuditLog:
-    def __init__(self, store: AuditStore, *, keep_arguments: bool = False) -> None:
+    def __init__(
+        self,
+        store: AuditStore,
+        *,
+        keep_arguments: bool = False,
+        watch: Callable[[AuditLine], None] = lambda line: None,
+    ) -> None:
+        """`watch` is called with each line as it is added."""
         self.keep_arguments = keep_arguments
         self._store = store
+        self._watch = watch
         self._waiting: list[AuditLine] = []
         self._timer: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
@@ -39,6 +48,7 @@ class AuditLog:
     def add(self, line: AuditLine) -> None:
         """Queues a line, which is durable within a fraction of a second or after `flush`."""
         self._waiting.append(line)
+        self._watch(line)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_AFTER_S, self._begin_flush)
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 from opentelemetry import trace
 
 from antiphon.clock import Clock
-from antiphon.storage.base import AuditStore, CallRecord, CallStore, Confirmation, ConfirmationStore
+from antiphon.storage.base import AuditLine, AuditStore, CallRecord, CallStore, Confirmation, ConfirmationStore
 from antiphon.storage.limits import LimitStore
 from antiphon.telemetry.log import get_logger
 from antiphon.tools import policy
@@ -58,12 +58,13 @@ class Executor:
         environment: str = "production",
         keep_arguments: bool = False,
         offers: Mapping[str, Offer] | None = None,
+        watch_calls: Callable[[AuditLine], None] = lambda line: None,
     ) -> None:
         self.registry = registry
         self._deps = GateDeps(
             journal=Journal(calls, clock, _numbered(uuid4().hex)),
             confirmations=Confirmations(confirmations, clock, lambda: secrets.token_urlsafe(24)),
-            audit=AuditLog(audit, keep_arguments=keep_arguments),
+            audit=AuditLog(audit, keep_arguments=keep_arguments, watch=watch_calls),
             limits=limits,
             clock=clock,
             rng=SystemRandom(),

@@ -9,9 +9,10 @@ import pytest
 
 from antiphon.client import connect
 from antiphon.clock import SystemClock
+from antiphon.compose.server import DAY_MS
 from antiphon.config import Continuity, Settings, Storage
 from antiphon.protocol.server_messages import Response
-from antiphon.serve import DAY_MS, serving
+from antiphon.serve import serving
 from antiphon.services.images import ImageFiles
 from antiphon.storage.base import AuditLine, CallRecord
 from antiphon.storage.conversations import Conversation, VoiceCall

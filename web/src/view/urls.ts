@@ -2,7 +2,7 @@
 
 const LINKS: ReadonlySet<string> = new Set(["http:", "https:", "mailto:"]);
 const PAGES: ReadonlySet<string> = new Set(["http:", "https:"]);
-const IMAGES = "/images/";
+const IMAGES = "images/";
 const RASTER = /^data:image\/(?:png|jpeg|gif|webp);base64,[a-z0-9+/=]+$/i;
 
 export function linkUrl(text: unknown): string | null {
@@ -20,9 +20,12 @@ export function frameUrl(text: unknown): string | null {
 export function imageUrl(text: unknown, base: string): string | null {
   if (typeof text !== "string") return null;
   if (RASTER.test(text)) return text;
-  if (!URL.canParse(text, base)) return null;
-  const url = new URL(text, base);
-  if (url.origin === new URL(base).origin) return url.pathname.startsWith(IMAGES) ? url.href : null;
+  // The server may be mounted below a prefix, which the paths in its messages do not have.
+  const here = new URL(".", base);
+  const path = text.startsWith(`/${IMAGES}`) ? text.slice(1) : text;
+  if (!URL.canParse(path, here)) return null;
+  const url = new URL(path, here);
+  if (url.origin === here.origin) return url.pathname.startsWith(here.pathname + IMAGES) ? url.href : null;
   return url.protocol === "https:" ? url.href : null;
 }
 
