@@ -37,7 +37,7 @@ from antiphon.gateway.speech import SpeechApi
 from antiphon.gateway.transcription import TranscriptionApi
 from antiphon.models.live import LiveProfile, ModelFactory
 from antiphon.security.admission import Caller
-from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
+from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_origins, parse_host
 from antiphon.security.quota import Quota
 from antiphon.security.tokens import bearer
 from antiphon.server.admission import Admission
@@ -46,7 +46,23 @@ from antiphon.server.authenticator import Authenticator, end_revoked
 from antiphon.server.deps import HttpDeps, Model
 from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
-from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
+from antiphon.server.serving import (
+    DRAIN_S,
+    Endpoint,
+    Server,
+    all_addresses,
+    listen,
+    machine_addresses,
+    machine_names,
+)
+from antiphon.server.tls import (
+    TlsError,
+    TlsFiles,
+    describe_certificate,
+    follow_renewals,
+    load_context,
+    prepare_self_signed,
+)
 from antiphon.services.reminders import Scheduler
 from antiphon.services.secrets import missing_secrets
 from antiphon.session.hub import Hub
@@ -91,6 +107,7 @@ async def run_server(
     host: str | None = None,
     port: int | None = None,
     insecure: bool = False,
+    self_signed: bool = False,
     announce: Callable[[str], None] = lambda line: None,
     voice_model: ModelFactory | None = None,
     needs_voice: bool = False,
@@ -103,7 +120,8 @@ async def run_server(
 
     `announce` is called with lines for people: what is used, and the address. `on_started` is called with the address
     of the WebSocket once connections are accepted. `quota` replaces the default limits. With `needs_voice`, a missing
-    voice is an error; otherwise the server continues in text, and announces why.
+    voice is an error; otherwise the server continues in text, and announces why. With `self_signed`, the server makes a
+    certificate for itself if it has none yet.
     """
     host, port = host or settings.server.host, settings.server.port if port is None else port
     _check_origins(settings.server.origins)
@@ -116,6 +134,11 @@ async def run_server(
         for each in sockets:
             stack.callback(each.close)
         bound = int(sockets[0].getsockname()[1])
+        addresses = machine_addresses(sockets)
+        files = _find_certificate(settings, self_signed)
+        endpoint = Endpoint(host, bound, addresses, is_tls=files is not None)
+        tls = None if files is None else load_context(files)
+        certificate = [] if files is None else [*describe_certificate(files, endpoint)]
         voices = None
         if voice_model is None:
             voices = await open_voice_models(app, texts, stack, announce=announce, is_needed=needs_voice)
@@ -126,8 +149,7 @@ async def run_server(
         stack.push_async_callback(scheduler.aclose)
         quota, lag = quota or Quota(), LagMonitor()
         authenticator = Authenticator(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
-        addresses = machine_addresses(sockets)
-        own = own_origins(host, bound, machine_names(), addresses)
+        own = own_origins(host, bound, machine_names(), addresses, scheme=endpoint.scheme)
         deps = _make_deps(
             app,
             hub=hub,
@@ -165,16 +187,15 @@ async def run_server(
             sys.setswitchinterval(SWITCH_S)
             lines = _describe(
                 app,
-                host=host,
-                port=bound,
-                addresses=addresses,
+                endpoint=endpoint,
+                certificate=certificate,
                 texts=texts,
                 voices=voices,
                 required=required,
             )
             for line in lines:
                 announce(line)
-            on_started(f"ws://{own_authority(host, bound)}/ws")
+            on_started(endpoint.socket_url)
             for each in texts.opened:
                 warmer = Warmer(each.model, each.factory.health, app.composer, app.registry)
                 tasks.append(asyncio.create_task(warmer.run()))
@@ -204,10 +225,13 @@ async def run_server(
             on_drain=drain,
             on_started=started,
             proxies=settings.server.proxies,
+            tls=tls,
             handles_signals=handles_signals,
             lag=lag,
         )
         running = [_clean_up(app), end_revoked(hub, stores.tokens), _stop_when(stop, server)]
+        if tls is not None and files is not None:
+            running.append(follow_renewals(tls, files))
         if not app.registry.locked:
             running.append(watch_tools(settings, app.executor))
         tasks = [asyncio.create_task(each) for each in running]
@@ -217,6 +241,18 @@ async def run_server(
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _find_certificate(settings: Settings, self_signed: bool) -> TlsFiles | None:
+    """Returns the files of the certificate; None without TLS. Makes one if the server should sign its own."""
+    paths = settings.tls_paths
+    if self_signed and paths is not None:
+        raise TlsError("server.tls_cert is set, so --self-signed would make a second certificate. Use one of them.")
+    if not self_signed:
+        return None if paths is None else TlsFiles(*paths)
+    # All addresses, also those that the server does not listen on now: a new certificate has to be accepted again.
+    hosts = [*machine_names(), *(address for address in all_addresses() if not is_loopback(address))]
+    return prepare_self_signed(settings.data_dir, [host for host in map(parse_host, hosts) if host is not None])
 
 
 def _check_origins(origins: Sequence[str]) -> None:
@@ -380,6 +416,8 @@ async def serving(
 
     The server is for text, unless `voice` is set. Then it has a voice, or an `AntiphonError` says why not.
     """
+    # Only this program uses it, on this machine.
+    settings = replace(settings, server=settings.server.model_copy(update={"tls_cert": "", "tls_key": ""}))
     if not voice:
         settings = replace(settings, model=settings.model.model_copy(update={"voice": "none"}))
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -416,19 +454,18 @@ async def serving(
 def _describe(
     app: App,
     *,
-    host: str,
-    port: int,
-    addresses: Sequence[str],
+    endpoint: Endpoint,
+    certificate: Sequence[str],
     texts: TextModels,
     voices: VoiceModels | None,
     required: bool,
 ) -> Iterator[str]:
+    """Describes the server; `certificate` has the lines about TLS."""
     snapshot = app.registry.snapshot()
-    here = own_authority(host, port)
-    yield f"Antiphon listens on http://{here} (WebSocket: ws://{here}/ws)."
-    outside = [own_authority(each, port) for each in addresses if not is_loopback(each)]
-    if is_wildcard(host) and outside:
-        yield f"From other machines: {', '.join(f'http://{each}' for each in outside)}."
+    yield f"Antiphon listens on {endpoint.url} (WebSocket: {endpoint.socket_url})."
+    if is_wildcard(endpoint.host) and endpoint.outside_urls:
+        yield f"From other machines: {', '.join(endpoint.outside_urls)}."
+    yield from certificate
     kept = app.settings.database_path or "memory only"
     yield f"Model: {texts.best.model.profile.name}. Tools: {len(snapshot.tools)} (v{snapshot.version}). Data: {kept}."
     if voices is not None:
@@ -455,5 +492,7 @@ def _describe(
     if required:
         yield "Clients need a token."
     else:
-        yield f"Anyone {'on this machine' if is_loopback(host) else 'who can reach it'} may talk to it."
-    yield f"Try it: open http://{here}, or run antiphon chat --url http://{here}{' --token TOKEN' if required else ''}"
+        yield f"Anyone {'on this machine' if is_loopback(endpoint.host) else 'who can reach it'} may talk to it."
+    # The chat finds the certificate of the server in the settings by itself.
+    options = f"{' --token TOKEN' if required else ''}"
+    yield f"Try it: open {endpoint.url}, or run antiphon chat --url {endpoint.url}{options}"
