@@ -5,7 +5,7 @@ import gc
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -14,9 +14,25 @@ from antiphon.compose import App
 from antiphon.compose.server import Access, ComposedServer, InsecureError, compose_server, list_models
 from antiphon.config import Settings
 from antiphon.models.live import ModelFactory
-from antiphon.security.origin import is_loopback, is_wildcard, own_authority, own_origins
+from antiphon.security.origin import is_loopback, is_wildcard, own_origins, parse_host
 from antiphon.security.quota import Quota
-from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
+from antiphon.server.serving import (
+    DRAIN_S,
+    Endpoint,
+    Server,
+    list_addresses,
+    listen,
+    machine_addresses,
+    machine_names,
+)
+from antiphon.server.tls import (
+    TlsError,
+    TlsFiles,
+    describe_certificate,
+    follow_renewals,
+    load_context,
+    prepare_self_signed,
+)
 from antiphon.services.secrets import missing_secrets
 from antiphon.tools.spec import Mode
 
@@ -31,6 +47,7 @@ async def run_server(
     host: str | None = None,
     port: int | None = None,
     insecure: bool = False,
+    self_signed: bool = False,
     announce: Callable[[str], None] = lambda line: None,
     voice_model: ModelFactory | None = None,
     needs_voice: bool = False,
@@ -43,17 +60,24 @@ async def run_server(
 
     `announce` is called with lines for people: what is used, and the address. `on_started` is called with the address
     of the WebSocket once connections are accepted. `quota` replaces the default limits. With `needs_voice`, a missing
-    voice is an error; otherwise the server continues in text, and announces why.
+    voice is an error; otherwise the server continues in text, and announces why. With `self_signed`, the server makes a
+    certificate for itself if it has none yet.
     """
     host, port = host or settings.server.host, settings.server.port if port is None else port
     sockets: list[socket.socket] = []
+    files = _find_certificate(settings, self_signed)
+    tls = None if files is None else load_context(files)
+
+    def endpoint() -> Endpoint:
+        return Endpoint(host, _port_of(sockets), machine_addresses(sockets), is_tls=tls is not None)
 
     async def decide_access(app: App) -> Access:
         required = await _requires_token(app, host, insecure)
         sockets.extend(listen(host, port))
         for each in sockets:
             stack.callback(each.close)
-        return Access(required, own_origins(host, _port_of(sockets), machine_names(), machine_addresses(sockets)))
+        at = endpoint()
+        return Access(required, own_origins(host, at.port, machine_names(), at.addresses, scheme=at.scheme))
 
     async with AsyncExitStack() as stack:
         composed = await stack.enter_async_context(
@@ -66,38 +90,53 @@ async def run_server(
                 quota=quota,
             )
         )
-        bound = _port_of(sockets)
-
         def started() -> None:
             # These objects stay forever. Without this, each full garbage collection would stop all callers for 0.1 s.
             gc.collect()
             gc.freeze()
             sys.setswitchinterval(SWITCH_S)
-            for line in _describe(composed, host=host, port=bound, addresses=machine_addresses(sockets)):
+            certificate = () if files is None else describe_certificate(files, endpoint())
+            for line in _describe(composed, endpoint(), certificate):
                 announce(line)
-            on_started(f"ws://{own_authority(host, bound)}/ws")
+            on_started(endpoint().socket_url)
             composed.start()
 
         server = Server(
             composed.asgi,
             host=host,
-            port=bound,
+            port=_port_of(sockets),
             on_drain=lambda: composed.drain(DRAIN_S - 1),
             on_started=started,
             proxies=settings.server.proxies,
+            tls=tls,
             handles_signals=handles_signals,
             lag=composed.lag,
         )
-        stopping = asyncio.create_task(_stop_when(stop, server))
+        tasks = [asyncio.create_task(_stop_when(stop, server))]
+        if tls is not None and files is not None:
+            tasks.append(asyncio.create_task(follow_renewals(tls, files)))
         try:
             await server.serve(sockets)
         finally:
-            stopping.cancel()
-            await asyncio.wait([stopping])
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
 
 
 def _port_of(sockets: Sequence[socket.socket]) -> int:
     return int(sockets[0].getsockname()[1])
+
+
+def _find_certificate(settings: Settings, self_signed: bool) -> TlsFiles | None:
+    """Returns the files of the certificate; None without TLS. Makes one if the server should sign its own."""
+    paths = settings.tls_paths
+    if self_signed and paths is not None:
+        raise TlsError("server.tls_cert is set, so --self-signed would make a second certificate. Use one of them.")
+    if not self_signed:
+        return None if paths is None else TlsFiles(*paths)
+    # All addresses, also those that the server does not listen on now: a new certificate has to be accepted again.
+    hosts = [*machine_names(), *(address for address in list_addresses() if not is_loopback(address))]
+    return prepare_self_signed(settings.data_dir, [host for host in map(parse_host, hosts) if host is not None])
 
 
 async def _stop_when(stop: asyncio.Event | None, server: Server) -> None:
@@ -134,6 +173,8 @@ async def serving(
     """
     if not voice:
         settings = replace(settings, model=settings.model.model_copy(update={"voice": "none"}))
+    # Only this program uses it, on this machine.
+    settings = replace(settings, server=settings.server.model_copy(update={"tls_cert": "", "tls_key": ""}))
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
 
@@ -165,14 +206,14 @@ async def serving(
             await asyncio.wait([running])
 
 
-def _describe(composed: ComposedServer, *, host: str, port: int, addresses: Sequence[str]) -> Iterator[str]:
+def _describe(composed: ComposedServer, endpoint: Endpoint, certificate: Iterable[str]) -> Iterator[str]:
+    """Describes the server; `certificate` has the lines about TLS."""
     app, texts, voices, required = composed.app, composed.texts, composed.voices, composed.access.required
     snapshot = app.registry.snapshot()
-    here = own_authority(host, port)
-    yield f"Antiphon listens on http://{here} (WebSocket: ws://{here}/ws)."
-    outside = [own_authority(each, port) for each in addresses if not is_loopback(each)]
-    if is_wildcard(host) and outside:
-        yield f"From other machines: {', '.join(f'http://{each}' for each in outside)}."
+    yield f"Antiphon listens on {endpoint.url} (WebSocket: {endpoint.socket_url})."
+    if is_wildcard(endpoint.host) and endpoint.outside_urls:
+        yield f"From other machines: {', '.join(endpoint.outside_urls)}."
+    yield from certificate
     kept = app.settings.database_path or "memory only"
     yield f"Model: {texts.best.model.profile.name}. Tools: {len(snapshot.tools)} (v{snapshot.version}). Data: {kept}."
     if voices is not None:
@@ -199,5 +240,7 @@ def _describe(composed: ComposedServer, *, host: str, port: int, addresses: Sequ
     if required:
         yield "Clients need a token."
     else:
-        yield f"Anyone {'on this machine' if is_loopback(host) else 'who can reach it'} may talk to it."
-    yield f"Try it: open http://{here}, or run antiphon chat --url http://{here}{' --token TOKEN' if required else ''}"
+        yield f"Anyone {'on this machine' if is_loopback(endpoint.host) else 'who can reach it'} may talk to it."
+    # The chat finds the certificate of the server in the settings by itself.
+    options = f"{' --token TOKEN' if required else ''}"
+    yield f"Try it: open {endpoint.url}, or run antiphon chat --url {endpoint.url}{options}"

@@ -298,6 +298,8 @@ def test_the_source_of_every_value_is_recorded(tmp_path: Path) -> None:
         "server.origins": "default",
         "server.proxies": "default",
         "server.auth": "default",
+        "server.tls_cert": "default",
+        "server.tls_key": "default",
         "server.environment": "default",
         "assistant.name": "default",
         "assistant.instructions": "default",
@@ -522,3 +524,23 @@ def test_a_mistake_about_the_web_or_the_home_is_one_clear_sentence(tmp_path: Pat
 def test_a_home_can_be_anywhere(tmp_path: Path, url: str) -> None:
     (tmp_path / "antiphon.toml").write_text(f'[home]\nurl = "{url}"\n')
     assert load(None, {}, tmp_path).home.url == url
+
+
+@pytest.mark.parametrize(
+    ("toml", "says"),
+    [
+        ('tls_cert = "cert.pem"', "antiphon.toml: server.tls_cert is set and server.tls_key is not. TLS needs both."),
+        ('tls_key = "key.pem"', "antiphon.toml: server.tls_key is set and server.tls_cert is not. TLS needs both."),
+        ('tls_cert = 5\ntls_key = "key.pem"', "server.tls_cert is 5; it must be the path of a certificate in PEM"),
+    ],
+)
+def test_a_certificate_needs_its_key(tmp_path: Path, toml: str, says: str) -> None:
+    [problem] = problems(tmp_path, f"[server]\n{toml}")
+    assert says in problem
+
+
+def test_paths_of_tls_are_relative_to_the_settings_file(tmp_path: Path) -> None:
+    write(tmp_path, '[server]\ntls_cert = "tls/cert.pem"\ntls_key = "/etc/key.pem"')
+    settings = load(tmp_path / "antiphon.toml", {}, Path("/"))
+    assert settings.tls_paths == (tmp_path / "tls" / "cert.pem", Path("/etc/key.pem"))
+    assert load(None, {}, tmp_path / "elsewhere").tls_paths is None

@@ -11,15 +11,15 @@ from rich.markup import escape
 
 from antiphon.cli.display import TurnDisplay, draw
 from antiphon.cli.options import UsageError
+from antiphon.cli.target import Target, explain_untrusted
 from antiphon.cli.waking import Silence, WakingSoundCard, run_until_silent
-from antiphon.client import Disconnected, Incoming, Mode, Session, connect
+from antiphon.client import Disconnected, Incoming, Mode, Session, Untrusted
 from antiphon.client.call import Call, SoundCard
 from antiphon.client.speaking import end_of_speech_ms, say
 from antiphon.config import Settings
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.client_messages import AudioForm, Feature, Hello, StartListening
 from antiphon.protocol.limits import MICROPHONE_HZ, SPEECH_HZ
-from antiphon.security.origin import own_authority
 from antiphon.speech.base import needs_extra
 
 if TYPE_CHECKING:
@@ -35,26 +35,28 @@ LIVE: Final = Hello(audio=AudioForm.BINARY, features=(Feature.HOLD,))
 Tell = Callable[[Incoming], None]
 
 
-def say_file(settings: Settings, url: str | None, token: str | None, file: Path, save: Path | None) -> None:
+def say_file(settings: Settings, target: Target, file: Path, save: Path | None) -> None:
     if save is not None and save.suffix.lower() != ".wav" and not save.is_dir():
         raise UsageError(f"the answer can be saved only as a WAV file. Give --save a name such as {save.stem}.wav.")
     pcm = read_speech(file)
     if save is not None:
         _check_place(save, file)
-    asyncio.run(_say(settings, url, token, pcm, save, _console()))
+    with explain_untrusted():
+        asyncio.run(_say(settings, target, pcm, save, _console()))
 
 
-def call(settings: Settings, url: str | None, token: str | None, wake_word: str | None = None) -> None:
+def call(settings: Settings, target: Target, wake_word: str | None = None) -> None:
     waker = None if wake_word is None else _load_wake_word(wake_word)
     with needs_extra("local", "a microphone"):
         from antiphon.cli.sound_card import SystemSoundCard, load_portaudio
 
     card = SystemSoundCard(load_portaudio())
     card.check()
-    if waker is None:
-        asyncio.run(converse(settings, url, token, card, _console()))
-    else:
-        asyncio.run(converse_when_woken(settings, url, token, card, waker, _console()))
+    with explain_untrusted():
+        if waker is None:
+            asyncio.run(converse(settings, target, card, _console()))
+        else:
+            asyncio.run(converse_when_woken(settings, target, card, waker, _console()))
 
 
 def list_wake_words() -> None:
@@ -98,27 +100,27 @@ def read_speech(file: Path) -> bytes:
     return pcm
 
 
-async def converse(settings: Settings, url: str | None, token: str | None, card: SoundCard, console: Console) -> None:
+async def converse(settings: Settings, target: Target, card: SoundCard, console: Console) -> None:
     """Holds a conversation until the server ends it, or until Ctrl-C."""
     async with AsyncExitStack() as stack:
-        session = await _open(settings, url, token, stack, console, LIVE, reconnect=True)
+        session = await _open(settings, target, stack, console, LIVE, reconnect=True)
         console.print("You can talk now. Press Ctrl-C to end the call.")
         await Call(session, card, _teller(console)).run()
 
 
 async def converse_when_woken(
-    settings: Settings, url: str | None, token: str | None, card: SoundCard, waker: "WakeWord", console: Console
+    settings: Settings, target: Target, card: SoundCard, waker: "WakeWord", console: Console
 ) -> None:
     """Holds a conversation each time the wake word is said, until Ctrl-C. Between them no session is open."""
     async with AsyncExitStack() as stack:
-        address = await _find_server(settings, url, token, stack, console)
+        found = await _find_server(settings, target, stack, console)
         waking = WakingSoundCard(card, waker)
         with waking.running():
             while True:
                 console.print(f"Say “{waker.phrase}” to begin. Press Ctrl-C to leave.", markup=False)
                 await waking.wait()
                 console.print("Listening.")
-                async with connect(address, token=token, mode=Mode.VOICE, hello=LIVE) as session:
+                async with found.connect(mode=Mode.VOICE, hello=LIVE) as session:
                     await _start(session)
                     silence, show = Silence(asyncio.get_running_loop().time), _teller(console)
 
@@ -141,11 +143,9 @@ def _teller(console: Console) -> Tell:
     return tell
 
 
-async def _say(
-    settings: Settings, url: str | None, token: str | None, pcm: bytes, save: Path | None, console: Console
-) -> None:
+async def _say(settings: Settings, target: Target, pcm: bytes, save: Path | None, console: Console) -> None:
     async with AsyncExitStack() as stack:
-        session = await _open(settings, url, token, stack, console, RECORDED, reconnect=False)
+        session = await _open(settings, target, stack, console, RECORDED, reconnect=False)
         exchange = await say(session, pcm, TurnDisplay(console).show)
         for line in draw(exchange):
             console.print(line, markup=False)
@@ -156,56 +156,37 @@ async def _say(
 
 
 async def _open(
-    settings: Settings,
-    url: str | None,
-    token: str | None,
-    stack: AsyncExitStack,
-    console: Console,
-    hello: Hello,
-    *,
-    reconnect: bool,
+    settings: Settings, target: Target, stack: AsyncExitStack, console: Console, hello: Hello, *, reconnect: bool
 ) -> Session:
     """Opens a listening session with the given server, or with the one in the settings; otherwise with our own."""
-    address = url or _usual_address(settings)
     try:
-        session = await stack.enter_async_context(
-            connect(address, token=token, mode=Mode.VOICE, hello=hello, reconnect=reconnect)
-        )
-    except Disconnected:
-        if url is not None:
+        session = await stack.enter_async_context(target.connect(mode=Mode.VOICE, hello=hello, reconnect=reconnect))
+    except Disconnected as error:
+        if target.is_chosen or isinstance(error, Untrusted):
             raise
-        address = await _start_server(settings, stack, console)
-        session = await stack.enter_async_context(
-            connect(address, token=token, mode=Mode.VOICE, hello=hello, reconnect=reconnect)
-        )
+        own = await _start_server(settings, target, stack, console)
+        session = await stack.enter_async_context(own.connect(mode=Mode.VOICE, hello=hello, reconnect=reconnect))
     await _start(session)
     return session
 
 
-async def _find_server(
-    settings: Settings, url: str | None, token: str | None, stack: AsyncExitStack, console: Console
-) -> str:
-    """Returns the address of a server that answers: the given one, the one in the settings, or our own."""
-    address = url or _usual_address(settings)
+async def _find_server(settings: Settings, target: Target, stack: AsyncExitStack, console: Console) -> Target:
+    """Returns a server that answers: the given one, the one in the settings, or our own."""
     try:
-        async with connect(address, token=token, mode=Mode.VOICE, hello=LIVE):
-            return address
-    except Disconnected:
-        if url is not None:
+        async with target.connect(mode=Mode.VOICE, hello=LIVE):
+            return target
+    except Disconnected as error:
+        if target.is_chosen or isinstance(error, Untrusted):
             raise
-        return await _start_server(settings, stack, console)
+        return await _start_server(settings, target, stack, console)
 
 
-def _usual_address(settings: Settings) -> str:
-    return f"ws://{own_authority(settings.server.host, settings.server.port)}/ws"
-
-
-async def _start_server(settings: Settings, stack: AsyncExitStack, console: Console) -> str:
+async def _start_server(settings: Settings, target: Target, stack: AsyncExitStack, console: Console) -> Target:
     from antiphon.serve import serving
 
-    console.print(f"[dim]No server answers at {escape(_usual_address(settings))}, so this call started its own.[/]")
+    console.print(f"[dim]No server answers at {escape(target.url)}, so this call started its own.[/]")
     with _progress(console) as announce:
-        return await stack.enter_async_context(serving(settings, voice=True, announce=announce))
+        return target.moved_to(await stack.enter_async_context(serving(settings, voice=True, announce=announce)))
 
 
 async def _start(session: Session) -> None:

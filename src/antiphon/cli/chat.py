@@ -11,10 +11,10 @@ from rich.markup import escape
 from antiphon.cli.data import CHAT_HISTORY
 from antiphon.cli.display import describe_call, describe_event, describe_failure
 from antiphon.cli.line_input import Interrupted, LineInput, open_line_input
-from antiphon.client import Disconnected, Incoming, Reconnecting, Session, TurnLost, connect
+from antiphon.cli.target import Target, explain_untrusted
+from antiphon.client import Disconnected, Incoming, Reconnecting, Session, TurnLost, Untrusted
 from antiphon.config import Settings
 from antiphon.protocol import server_messages as s
-from antiphon.security.origin import own_authority
 
 GOODBYE: Final = {"exit", "quit", "bye", ":q"}
 PROMPT: Final = "> "
@@ -23,40 +23,38 @@ INTERRUPTED: Final = 130
 """The exit code of a program that was ended by Ctrl-C."""
 
 
-def run_chat(settings: Settings, url: str | None, token: str | None) -> None:
+def run_chat(settings: Settings, target: Target) -> None:
     try:
-        asyncio.run(_chat(settings, url, token, Console(highlight=False, soft_wrap=True)))
+        with explain_untrusted():
+            asyncio.run(_chat(settings, target, Console(highlight=False, soft_wrap=True)))
     except Interrupted:
         raise typer.Exit(INTERRUPTED) from None
 
 
-async def _chat(settings: Settings, url: str | None, token: str | None, console: Console) -> None:
+async def _chat(settings: Settings, target: Target, console: Console) -> None:
     async with AsyncExitStack() as stack:
-        session = await _connect(settings, url, token, stack=stack, console=console)
+        session = await _connect(settings, target, stack=stack, console=console)
         console.print('Ask "what can you do", or type "exit" to leave.')
         # Where no conversations are stored, what was typed is not stored either.
         history = None if settings.database_path is None else settings.data_dir / CHAT_HISTORY
         await Chat(session, console).run(open_line_input(console, history))
 
 
-async def _connect(
-    settings: Settings, url: str | None, token: str | None, *, stack: AsyncExitStack, console: Console
-) -> Session:
+async def _connect(settings: Settings, target: Target, *, stack: AsyncExitStack, console: Console) -> Session:
     """Connects to the given server, or to the one in the settings; if that is not running, to our own."""
-    wanted = url or f"ws://{own_authority(settings.server.host, settings.server.port)}/ws"
     try:
-        session = await stack.enter_async_context(connect(wanted, token=token, reconnect=True))
-    except Disconnected:
-        if url is not None:
+        session = await stack.enter_async_context(target.connect(reconnect=True))
+    except Disconnected as error:
+        if target.is_chosen or isinstance(error, Untrusted):
             raise
     else:
-        console.print(f"[dim]Connected to {escape(wanted)}.[/]")
+        console.print(f"[dim]Connected to {escape(target.url)}.[/]")
         return session
     from antiphon.serve import serving
 
-    console.print(f"[dim]No server answers at {escape(wanted)}, so this chat started its own.[/]")
+    console.print(f"[dim]No server answers at {escape(target.url)}, so this chat started its own.[/]")
     address = await stack.enter_async_context(serving(settings))
-    return await stack.enter_async_context(connect(address, token=token, reconnect=True))
+    return await stack.enter_async_context(target.moved_to(address).connect(reconnect=True))
 
 
 class Chat:

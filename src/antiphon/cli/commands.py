@@ -18,6 +18,14 @@ UrlOption = Annotated[
         help="The server's address, such as ws://127.0.0.1:8000/ws. [default: the server in the settings]",
     ),
 ]
+CacertOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="The certificate of the server, or of its issuer, in PEM format, if the system does not trust it. "
+        "[default: for a server on this machine, its own certificate]",
+    ),
+]
 TokenOption = Annotated[str | None, typer.Option(metavar="TOKEN", help="An access token, if the server requires one.")]
 
 
@@ -41,6 +49,14 @@ def serve(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Allow access without a token, also from other machines.")
     ] = False,
+    self_signed: Annotated[
+        bool,
+        typer.Option(
+            "--self-signed",
+            help="Serve https with a certificate that the server makes for itself, so that browsers on other machines "
+            "allow the microphone. They warn once.",
+        ),
+    ] = False,
     reload: Annotated[
         bool,
         typer.Option(
@@ -62,14 +78,20 @@ def serve(
     if reload:
         settings = replace(settings, server=settings.server.model_copy(update={"environment": "development"}))
     log.configure(json=json_log, level="info", exception_texts=settings.server.environment == "development")
-    run_loop(run_server(settings, host=host, port=port, insecure=insecure, announce=typer.echo))
+    run_loop(
+        run_server(settings, host=host, port=port, insecure=insecure, self_signed=self_signed, announce=typer.echo)
+    )
 
 
-def chat(url: UrlOption = None, token: TokenOption = None, config: ConfigOption = None) -> None:
+def chat(
+    url: UrlOption = None, token: TokenOption = None, cacert: CacertOption = None, config: ConfigOption = None
+) -> None:
     """Chat with a server in text. If none is running, the chat starts its own. Type "exit" to leave."""
     from antiphon.cli.chat import run_chat
+    from antiphon.cli.target import find_target
 
-    run_chat(settings_for(config), url, token)
+    settings = settings_for(config)
+    run_chat(settings, find_target(settings, url, token, cacert))
 
 
 def talk(
@@ -85,6 +107,7 @@ def talk(
     ] = None,
     url: UrlOption = None,
     token: TokenOption = None,
+    cacert: CacertOption = None,
     save: Annotated[
         Path | None, typer.Option(metavar="ANSWER.wav", help="Where to save the spoken answer: a WAV file.")
     ] = None,
@@ -106,9 +129,11 @@ def talk(
     if mic and save is not None:
         raise typer.BadParameter("--save works with a WAV file, not with --mic")
     from antiphon.cli.calling import call, say_file
+    from antiphon.cli.target import find_target
 
     settings = settings_for(config)
+    target = find_target(settings, url, token, cacert)
     if file is None:
-        call(settings, url, token, wake_word)
+        call(settings, target, wake_word)
     else:
-        say_file(settings, url, token, file, save)
+        say_file(settings, target, file, save)

@@ -17,6 +17,8 @@ MASK: Final = "***"
 MAX_SHOWN_CHARS: Final = 100
 """How much of a value is shown, except as JSON: instructions can be several pages long."""
 _SECRET: Final = re.compile(r"(?:^|[._])(?:tokens?|secrets?|passwords?|(?:api_?)?keys?|credentials?)$")
+_PATHS: Final = {"server.tls_key"}
+"""Settings with a secret's name that have the path of a file."""
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^/@\s]*@")
 
 
@@ -54,7 +56,7 @@ def value_of(settings: "Settings", key: str) -> Any:
 
 def mask(key: str, value: Any) -> Any:
     """Masks secrets: values of settings with a secret's name, and user and password in an address."""
-    if _SECRET.search(key):
+    if _SECRET.search(key) and key not in _PATHS:
         return MASK if value else value
     match value:
         case str():

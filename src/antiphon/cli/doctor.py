@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import ssl
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from antiphon import __version__
 from antiphon.cli.doctor_calendar import check_calendar
 from antiphon.cli.doctor_mcp import check_mcp
 from antiphon.cli.doctor_services import check_home, check_web
+from antiphon.cli.doctor_tls import check_browser_microphone, check_tls
 from antiphon.cli.doctor_voice import check_microphone, check_voice
 from antiphon.cli.findings import PATIENCE_S, Finding, Findings, ask
 from antiphon.cli.options import ConfigOption, settings_for
@@ -154,7 +156,7 @@ def check_hooks(settings: "Settings") -> Findings:
 
 def check_server(settings: "Settings") -> Findings:
     """Checks whether a server is running, and if not, whether it could start."""
-    from antiphon.security.origin import own_authority
+    from antiphon.cli.target import find_target
     from antiphon.server.serving import ServingError, listen
 
     host, port = settings.server.host, settings.server.port
@@ -162,15 +164,16 @@ def check_server(settings: "Settings") -> Findings:
         for each in listen(host, port):
             each.close()
     except ServingError as error:
-        url = f"http://{own_authority(host, port)}"
-        health = _ask_json(f"{url}/health")
+        target = find_target(settings, None, None)
+        url, tls = target.http_url, target.tls
+        health = _ask_json(f"{url}/health", tls)
         if not isinstance(health, dict) or health.get("name") != "antiphon":
             yield Finding(False, f"server: {error}")
             return
         version = health.get("version")
         restart = "" if version == __version__ else f"; restart it to use {__version__}"
         yield Finding(True, f"server: Antiphon {version} answers at {url}{restart}")
-        ready = _ask_json(f"{url}/ready")
+        ready = _ask_json(f"{url}/ready", tls)
         for problem in ready.get("problems", ()) if isinstance(ready, dict) else ():
             yield Finding(False, f"server: it is not ready. {problem}")
         return
@@ -343,6 +346,8 @@ CHECKS: Final[tuple[Check, ...]] = (
     check_home,
     check_mcp,
     check_access,
+    check_tls,
+    check_browser_microphone,
     check_server,
 )
 """The checks, in the order of their output. A new one is a function of the settings and a line here."""
@@ -382,11 +387,11 @@ def _count_tokens(path: Path | None) -> int:
         return 0
 
 
-def _ask_json(url: str) -> Any:
+def _ask_json(url: str, tls: ssl.SSLContext | None = None) -> Any:
     """Returns None if there is no response, or if it is not JSON."""
     import msgspec
 
     try:
-        return msgspec.json.decode(ask(url) or b"null")
+        return msgspec.json.decode(ask(url, tls) or b"null")
     except msgspec.DecodeError:
         return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from antiphon.cli.commands import TokenOption, UrlOption
+from antiphon.cli.commands import CacertOption, TokenOption, UrlOption
 from antiphon.cli.options import ConfigOption, JsonOption, UsageError, settings_for
 
 if TYPE_CHECKING:
@@ -35,10 +35,14 @@ SessionOption = Annotated[
 
 @app.command()
 def show(
-    url: UrlOption = None, token: TokenOption = None, as_json: JsonOption = False, config: ConfigOption = None
+    url: UrlOption = None,
+    token: TokenOption = None,
+    cacert: CacertOption = None,
+    as_json: JsonOption = False,
+    config: ConfigOption = None,
 ) -> None:
     """Show the models of each level of energy, and the levels of the sessions."""
-    api = _api(config, url, token)
+    api = _api(config, url, token, cacert)
     state = _read(api)
     if as_json:
         import msgspec
@@ -62,12 +66,13 @@ def set_level(
     session: SessionOption = None,
     url: UrlOption = None,
     token: TokenOption = None,
+    cacert: CacertOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Set the level of energy of the sessions that run now. A new call or conversation begins with the best again."""
     from antiphon.server.energy import ChangedSessions
 
-    api = _api(config, url, token)
+    api = _api(config, url, token, cacert)
     state = _read(api)
     body = {"mode": mode, "level": level}
     if session is not None:
@@ -85,12 +90,13 @@ def renew(
     ] = None,
     url: UrlOption = None,
     token: TokenOption = None,
+    cacert: CacertOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Give a session a new model with the same context, because the old one answers badly."""
     from antiphon.server.energy import SessionEnergy
 
-    api = _api(config, url, token)
+    api = _api(config, url, token, cacert)
     found = find_session(_read(api).sessions, session)
     renewed = api.request("POST", f"/api/sessions/{found.session_id}/renew", SessionEnergy)
     model = renewed.model or "its model"
@@ -146,10 +152,10 @@ def _seconds(seconds: float) -> str:
     return f"{whole} s" if whole < 120 else f"{math.ceil(whole / 60)} min"
 
 
-def _api(config: ConfigOption, url: str | None, token: str | None) -> "ServerApi":
+def _api(config: ConfigOption, url: str | None, token: str | None, cacert: CacertOption) -> "ServerApi":
     from antiphon.cli.server_api import ServerApi
 
-    return ServerApi.find(settings_for(config), url, token)
+    return ServerApi.find(settings_for(config), url, token, cacert)
 
 
 def _read(api: "ServerApi") -> "EnergyState":

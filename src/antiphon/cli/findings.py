@@ -1,5 +1,6 @@
 """The result of a check of `antiphon doctor`, and a helper for HTTP requests."""
 
+import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -20,14 +21,14 @@ class Finding:
 Findings = Iterator[Finding]
 
 
-def ask(url: str) -> bytes | None:
+def ask(url: str, tls: ssl.SSLContext | None = None) -> bytes | None:
     """Returns the response, even an error; None if there is none. Ignores proxies, which could not reach it."""
     from http.client import HTTPException
     from urllib.error import HTTPError
-    from urllib.request import ProxyHandler, build_opener
+    from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 
     try:
-        with build_opener(ProxyHandler({})).open(url, timeout=PATIENCE_S) as answer:
+        with build_opener(ProxyHandler({}), HTTPSHandler(context=tls)).open(url, timeout=PATIENCE_S) as answer:
             return bytes(answer.read(MAX_ANSWER_BYTES))
     except HTTPError as error:
         with error:

@@ -1,16 +1,19 @@
 """Requests of a command to the HTTP interface of a running server."""
 
+import ssl
 from dataclasses import dataclass
 from http.client import HTTPException
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import BaseHandler, HTTPSHandler, ProxyHandler, Request, build_opener
 
 import msgspec
 
+from antiphon.cli.target import ADVICE, find_target
 from antiphon.errors import AntiphonError
-from antiphon.security.origin import is_loopback, own_authority
+from antiphon.security.origin import is_loopback
 
 if TYPE_CHECKING:
     from antiphon.config import Settings
@@ -33,21 +36,20 @@ class ServerApi:
     url: str
     """The address of the server, without a path."""
     token: str | None = None
+    tls: ssl.SSLContext | None = None
+    """What is trusted; None means the certificates that the system trusts."""
 
     @classmethod
-    def find(cls, settings: "Settings", url: str | None, token: str | None) -> "ServerApi":
+    def find(cls, settings: "Settings", url: str | None, token: str | None, cacert: Path | None = None) -> "ServerApi":
         """Finds the server at an address, which may be that of its WebSocket; by default the one of the settings."""
-        if url is None:
-            return cls(f"http://{own_authority(settings.server.host, settings.server.port)}", token)
         try:
-            parts = urlsplit(url)
-            scheme = {"ws": "http", "wss": "https"}.get(parts.scheme, parts.scheme)
-            if scheme not in ("http", "https") or not parts.hostname:
+            target = find_target(settings, url, token, cacert)
+            parts = urlsplit(target.http_url)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
                 raise ValueError
         except ValueError:
             raise ApiError(f"{url!r} is not the address of a server. Write --url http://HOST:PORT.") from None
-        path = parts.path.rstrip("/").removesuffix("/ws")
-        return cls(parts._replace(scheme=scheme, path=path, query="", fragment="").geturl(), token)
+        return cls(target.http_url, token, target.tls)
 
     def request(self, method: str, path: str, answer: type[Answer], body: Any = None) -> Answer:
         headers = {"Content-Type": "application/json"}
@@ -58,7 +60,8 @@ class ServerApi:
             request = Request(f"{self.url}{path}", data, headers, method=method)
             # A proxy could not reach this machine.
             is_here = is_loopback(urlsplit(self.url).hostname or "")
-            opener = build_opener(ProxyHandler({})) if is_here else build_opener()
+            handlers: list[BaseHandler] = [HTTPSHandler(context=self.tls), *([ProxyHandler({})] if is_here else [])]
+            opener = build_opener(*handlers)
             with opener.open(request, timeout=TIMEOUT_S) as response:
                 return msgspec.json.decode(response.read(MAX_BYTES), type=answer)
         except HTTPError as error:
@@ -68,6 +71,9 @@ class ServerApi:
             if isinstance(error, msgspec.DecodeError):
                 raise ApiError(f"what answers at {self.url} is not this version of Antiphon.") from None
             reason = error.reason if isinstance(error, URLError) else error
+            if isinstance(reason, ssl.SSLCertVerificationError):
+                why = f"the certificate of {self.url} is not trusted: {reason.verify_message.rstrip('.')}."
+                raise ApiError(f"{why} {ADVICE}") from None
             what_to_do = "Start one with `antiphon serve`, or give its address with --url."
             raise ApiError(f"no server can be reached at {self.url} ({_say(reason)}). {what_to_do}") from None
 

@@ -1,7 +1,16 @@
 """The Python client: `async with connect(url) as session`. It depends on the protocol only."""
 
 from antiphon.client.connection import connect
-from antiphon.client.events import ClientError, Disconnected, Incoming, NewSession, Reconnecting, Resumed, TurnLost
+from antiphon.client.events import (
+    ClientError,
+    Disconnected,
+    Incoming,
+    NewSession,
+    Reconnecting,
+    Resumed,
+    TurnLost,
+    Untrusted,
+)
 from antiphon.client.resuming import Backoff
 from antiphon.client.session import Session
 from antiphon.protocol.client_messages import Mode
@@ -17,5 +26,6 @@ __all__ = [
     "Resumed",
     "Session",
     "TurnLost",
+    "Untrusted",
     "connect",
 ]

@@ -1,6 +1,7 @@
 """Opens connections, and explains why one could not be opened."""
 
 import logging
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
@@ -14,7 +15,7 @@ from websockets.asyncio.client import connect as open_socket
 from websockets.exceptions import InvalidHandshake, InvalidProxy, InvalidStatus, InvalidURI
 
 from antiphon import __version__
-from antiphon.client.events import Disconnected
+from antiphon.client.events import Disconnected, Untrusted
 from antiphon.client.resuming import Backoff
 from antiphon.client.session import Session
 from antiphon.protocol.client_messages import Hello, Mode
@@ -41,11 +42,13 @@ async def connect(
     hello: Hello | None = None,
     reconnect: bool = False,
     backoff: Backoff | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Session]:
     """Opens a session with the server at `url`, such as "ws://127.0.0.1:8000/ws". Leaving the block ends it.
 
     The session is in text mode unless `mode` or `hello` asks for voice. With `reconnect`, the client reconnects after a
-    lost connection and resumes the session; the first connection must succeed all the same. Raises `Disconnected`.
+    lost connection and resumes the session; the first connection must succeed all the same. `tls` decides which
+    certificates are trusted, by default those that the system trusts. Raises `Disconnected`.
     """
     hello = hello or Hello()
     hello = replace(
@@ -55,7 +58,7 @@ async def connect(
         client=hello.client or f"antiphon-python/{__version__}",
     )
     session = Session(
-        lambda: dial(url),
+        lambda: dial(url, tls),
         hello,
         backoff=(backoff or Backoff()) if reconnect else None,
     )
@@ -66,11 +69,13 @@ async def connect(
         await session.aclose()
 
 
-async def dial(url: str) -> ClientConnection:
+async def dial(url: str, tls: ssl.SSLContext | None = None) -> ClientConnection:
     """Opens a connection to either address that a server announces. Raises `Disconnected`."""
     try:
+        address = _socket_address(url)
         return await open_socket(
-            _socket_address(url),
+            address,
+            ssl=(tls or True) if address.startswith("wss:") else None,
             compression=None,
             # A proxy cannot reach this machine's loopback addresses.
             proxy=None if _is_loopback(urlsplit(url).hostname or "") else True,
@@ -86,6 +91,12 @@ async def dial(url: str) -> ClientConnection:
         raise Disconnected(text, come_back=status == 429 or status >= 500) from None
     except TimeoutError:
         raise Disconnected(f"{url} does not answer within {OPEN_TIMEOUT_S:.0f} seconds.", come_back=True) from None
+    except ssl.SSLCertVerificationError as error:
+        raise Untrusted(
+            f"the certificate of {url} is not trusted: {error.verify_message.rstrip('.')}.", come_back=False
+        ) from None
+    except ssl.SSLError:
+        raise Disconnected(f"{url} does not speak TLS. Is its address ws:// or http://?", come_back=False) from None
     except OSError as error:
         reason = error.strerror or str(error)
         raise Disconnected(f"no server can be reached at {url}: {reason}.", come_back=True) from None

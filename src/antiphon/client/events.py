@@ -51,6 +51,12 @@ class Disconnected(ClientError):
         """Whether another attempt may succeed."""
 
 
+class Untrusted(Disconnected):
+    """The server's certificate is not trusted, so nothing was sent to it."""
+
+    code = "untrusted"
+
+
 class TurnLost(ClientError):
     """The connection was lost, and the typed message will not be answered."""
 

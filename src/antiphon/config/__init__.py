@@ -194,6 +194,14 @@ class Settings:
         _, _, path = self.storage.url.partition("sqlite:///")
         return self.project_dir / Path(path).expanduser() if path else self.data_dir / "antiphon.db"
 
+    @property
+    def tls_paths(self) -> tuple[Path, Path] | None:
+        """The certificate and its key; None without TLS."""
+        if not self.server.tls_cert:
+            return None
+        certificate, key = (Path(each).expanduser() for each in (self.server.tls_cert, self.server.tls_key))
+        return self.project_dir / certificate, self.project_dir / key
+
     def value(self, key: str) -> Any:
         """Returns the value of one of the keys of `origins`."""
         if key.startswith(mcp.PREFIX):
@@ -255,6 +263,7 @@ def _load(
         given |= {f"{name}.{key}": _variable(f"{name}.{key}") for key in table}
     sections = {name: _validate(name, tables.get(name, {}), given, problems) for name in _SECTIONS}
     problems += _contradictions(sections["speech"], given)
+    problems += _halves_of_tls(sections["server"], given)
     project_dir = path.parent if path else cwd
     if sections["assistant"] is not None:
         sections["assistant"] = _with_instructions(sections["assistant"], project_dir, given, problems)
@@ -370,6 +379,14 @@ def _contradictions(speech: Speech | None, given: Mapping[str, str]) -> list[str
         if ms > longer_ms:
             return [f"{_place(longer, given)} is {longer_ms}; it must be at least {shorter}, which is {ms}."]
     return []
+
+
+def _halves_of_tls(server: Server | None, given: Mapping[str, str]) -> list[str]:
+    """Finds a certificate without a key, and the other way round."""
+    if server is None or bool(server.tls_cert) == bool(server.tls_key):
+        return []
+    there, missing = ("tls_cert", "tls_key") if server.tls_cert else ("tls_key", "tls_cert")
+    return [f"{_place(f'server.{there}', given)} is set and server.{missing} is not. TLS needs both."]
 
 
 def _between(speech: Speech, given: Mapping[str, str]) -> Speech:

@@ -27,6 +27,13 @@ Proxies = Annotated[
     tuple[Annotated[str, AfterValidator(_check_network)], ...],
     Field(strict=False, description='a list of IP addresses or networks, such as ["127.0.0.1", "10.0.0.0/8"]'),
 ]
+CertificateFile = Annotated[
+    str, Field(description='the path of a certificate in PEM format, such as "tls/fullchain.pem"; "" means no TLS')
+]
+KeyFile = Annotated[
+    str,
+    Field(description='the path of the certificate\'s key in PEM format, such as "tls/privkey.pem"; "" means no TLS'),
+]
 Auth = Annotated[Literal["auto", "required", "off"], Field(description='"auto", "required" or "off"')]
 ModelName = Annotated[
     str, Field(min_length=1, description='a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"')
@@ -197,6 +204,8 @@ class Server(Section):
     origins: Origins = ()
     proxies: Proxies = ()
     auth: Auth = "auto"
+    tls_cert: CertificateFile = ""
+    tls_key: KeyFile = ""
     environment: Environment = "production"
 
 

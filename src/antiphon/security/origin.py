@@ -104,7 +104,9 @@ def parse_host(text: str) -> str | None:
     return None if found is None or int(found["port"] or 0) > 65_535 else _host_of(found)
 
 
-def own_origins(host: str, port: int, names: Iterable[str] = (), addresses: Iterable[str] = ()) -> frozenset[str]:
+def own_origins(
+    host: str, port: int, names: Iterable[str] = (), addresses: Iterable[str] = (), *, scheme: str = "http"
+) -> frozenset[str]:
     """Returns the origins of the server's own page. `names` and `addresses` are those of the machine.
 
     The names are valid for any host except loopback; a wildcard host includes all addresses.
@@ -115,13 +117,18 @@ def own_origins(host: str, port: int, names: Iterable[str] = (), addresses: Iter
         hosts = [*LOOPBACK, *names, *addresses]
     else:
         hosts = [host, *names]
-    return frozenset(str(Origin("http", each, port)) for each in map(parse_host, hosts) if each is not None)
+    return frozenset(str(Origin(scheme, each, port)) for each in map(parse_host, hosts) if each is not None)
 
 
 def own_authority(host: str, port: int) -> str:
     """Returns `host:port` for a URL with which this machine reaches its own server."""
-    reached = _WILDCARDS.get(host, host)
+    reached = reachable_host(host)
     return f"[{reached}]:{port}" if ":" in reached else f"{reached}:{port}"
+
+
+def reachable_host(host: str) -> str:
+    """Returns a host by which this machine reaches its own server: loopback for a wildcard."""
+    return _WILDCARDS.get(host, host)
 
 
 def is_loopback(host: str) -> bool:

@@ -118,10 +118,11 @@ class HttpConnection(_WriteDeadline, H11Protocol):
         self._awaited: object = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
         # With a limit of 0, writing counts as paused whenever the system did not take everything at once. So the same
         # deadline covers slow readers and a close that waits to be flushed, which asyncio would let wait forever.
-        transport.set_write_buffer_limits(high=0)
-        super().connection_made(transport)
+        # TLS pauses at the limit instead of above it, so 0 would pause for good.
+        transport.set_write_buffer_limits(high=0 if transport.get_extra_info("sslcontext") is None else 1)
         self._await(h11.IDLE)
 
     def data_received(self, data: bytes) -> None:

@@ -4,8 +4,10 @@ import asyncio
 import errno
 import os
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from types import FrameType
 from typing import Any, Final
@@ -16,6 +18,7 @@ from starlette.types import ASGIApp
 
 from antiphon.errors import AntiphonError
 from antiphon.protocol.limits import MAX_FRAME_BYTES
+from antiphon.security.origin import is_loopback, is_wildcard, own_authority
 from antiphon.server.connections import MAX_HEADER_BYTES, Deadlines, HttpConnection, WebSocketConnection
 from antiphon.server.health import LagMonitor
 from antiphon.telemetry.log import get_logger
@@ -60,10 +63,12 @@ class Server(uvicorn.Server):
         drain_s: float = DRAIN_S,
         deadlines: Deadlines | None = None,
         proxies: Collection[str] = (),
+        tls: ssl.SSLContext | None = None,
         handles_signals: bool = True,
         lag: LagMonitor | None = None,
     ) -> None:
-        """`proxies` are the addresses and networks whose X-Forwarded-For header is trusted."""
+        """`proxies` are the addresses and networks whose X-Forwarded-For header is trusted. With `tls`, nothing but TLS
+        is spoken."""
         deadlines = deadlines or Deadlines()
         # uvicorn calls these like classes, although it declares a narrower type.
         http: Any = partial(HttpConnection, deadlines=deadlines)
@@ -83,6 +88,7 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=bool(proxies),
                 forwarded_allow_ips=list(proxies),
+                ssl_context_factory=None if tls is None else lambda config, default: tls,
                 workers=1,
                 backlog=BACKLOG,
                 timeout_keep_alive=KEEP_ALIVE_S,
@@ -230,6 +236,36 @@ def _holder(port: int) -> str:
             if is_it and connection.pid is not None:
                 return f' (pid {connection.pid}, "{psutil.Process(connection.pid).name()}")'
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server listens, and the addresses by which clients reach it."""
+
+    host: str
+    port: int
+    addresses: Sequence[str]
+    """All addresses of the machine that a wildcard host stands for."""
+    is_tls: bool = False
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.is_tls else "http"
+
+    @property
+    def url(self) -> str:
+        """The address by which this machine reaches the server."""
+        return f"{self.scheme}://{own_authority(self.host, self.port)}"
+
+    @property
+    def socket_url(self) -> str:
+        return f"{'wss' if self.is_tls else 'ws'}://{own_authority(self.host, self.port)}/ws"
+
+    @property
+    def outside_urls(self) -> Sequence[str]:
+        """The addresses by which other machines reach it."""
+        hosts = self.addresses if is_wildcard(self.host) else [self.host]
+        return [f"{self.scheme}://{own_authority(each, self.port)}" for each in hosts if not is_loopback(each)]
 
 
 def machine_names() -> Sequence[str]:
