@@ -8,6 +8,7 @@ from antiphon.storage.memory.conversations import MemoryConversationStore, Memor
 from antiphon.storage.memory.knowledge import open_knowledge
 from antiphon.storage.memory.lists import MemoryListStore, MemoryToolValueStore
 from antiphon.storage.memory.mcp_pins import MemoryMcpPinStore
+from antiphon.storage.memory.overview import MemoryEventStore, MemoryOverviewStore
 from antiphon.storage.memory.people import MemoryBlockStore, MemoryTokenStore
 from antiphon.storage.memory.reminders import MemoryReminderStore
 from antiphon.storage.memory.sessions import MemoryMessageStore, MemorySessionStore
@@ -35,6 +36,14 @@ class MemoryDatabase:
         self.reminders = MemoryReminderStore(self.sessions)
         self.calendar = MemoryCalendarStore()
         self.mcp_pins = MemoryMcpPinStore()
+        self.events = MemoryEventStore(self.conversations)
+        self.overview = MemoryOverviewStore(
+            sessions=self.sessions,
+            conversations=self.conversations,
+            voice_calls=self.voice_calls,
+            audit=self.audit,
+            knowledge=self.knowledge,
+        )
 
     async def check(self) -> None:
         """Does nothing: a store in memory cannot fail."""

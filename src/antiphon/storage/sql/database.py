@@ -17,6 +17,7 @@ from antiphon.storage.sql.conversations import SqlConversationStore, SqlVoiceCal
 from antiphon.storage.sql.knowledge import SqlKnowledgeStore
 from antiphon.storage.sql.lists import SqlListStore, SqlToolValueStore
 from antiphon.storage.sql.mcp_pins import SqlMcpPinStore
+from antiphon.storage.sql.overview import SqlEventStore, SqlOverviewStore
 from antiphon.storage.sql.people import SqlBlockStore, SqlTokenStore
 from antiphon.storage.sql.reminders import SqlReminderStore
 from antiphon.storage.sql.sessions import SqlMessageStore, SqlSessionStore
@@ -49,6 +50,8 @@ class Database:
         self.reminders = SqlReminderStore(connections, self.messages)
         self.calendar = SqlCalendarStore(connections)
         self.mcp_pins = SqlMcpPinStore(connections)
+        self.events = SqlEventStore(connections)
+        self.overview = SqlOverviewStore(readers or connections, self.knowledge)
 
     async def check(self) -> None:
         """Writes to the database, as every turn does. Raises `StoreUnavailable` if that fails."""
