@@ -1,6 +1,7 @@
 """The contract of the token store: a token is valid until it expires or is revoked."""
 
 import pytest
+from msgspec.structs import replace
 
 from antiphon.storage.base import StorageError
 from antiphon.storage.memory import MemoryDatabase
@@ -24,6 +25,15 @@ def tokens(database: MemoryDatabase | Database) -> TokenStore:
 async def test_a_token_is_found_by_its_hash(tokens: TokenStore) -> None:
     await tokens.add(token())
     assert await tokens.find("hash1", 10**15) == token()
+
+
+@pytest.mark.parametrize("is_admin", [False, True])
+async def test_a_token_is_read_back_as_an_admin_token_or_not(tokens: TokenStore, is_admin: bool) -> None:
+    await tokens.add(replace(token(), is_admin=is_admin))
+    found = await tokens.find("hash1", 2_000)
+    assert found is not None
+    assert found.is_admin is is_admin
+    assert [each.is_admin for each in await tokens.list()] == [is_admin]
 
 
 async def test_an_unknown_hash_finds_nothing(tokens: TokenStore) -> None:

@@ -30,6 +30,10 @@ def new(
         int | None,
         typer.Option(min=1, max=MAX_DAYS, metavar="DAYS", help="How many days it is valid. [default: forever]"),
     ] = None,
+    admin: Annotated[
+        bool,
+        typer.Option("--admin", help="Also for the operator's page at /admin, which shows every user's conversations."),
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Create an access token for a user, and show it once. Only the token goes to standard output."""
@@ -37,11 +41,12 @@ def new(
     owner = (local_user() if user is None else user).strip()
     if not owner or plain(owner) != owner:
         raise UsageError(f"{user!r} is not a valid user name. Use printable characters for --user.")
-    token, record = asyncio.run(_make(settings, owner, name.strip(), days))
+    token, record = asyncio.run(_make(settings, owner, name.strip(), days, is_admin=admin))
     until = "It does not expire" if record.expires_ms is None else f"It is valid until {tell_time(record.expires_ms)}"
     typer.echo(token)
+    kind = "admin token" if admin else "token"
     typer.echo(
-        f"This is the token of the user {owner!r}, with the id {record.id}. It is shown only once, so keep it safe. "
+        f"This is the {kind} of the user {owner!r}, with the id {record.id}. It is shown only once, so keep it safe. "
         f"{until}; `antiphon token revoke {record.id}` revokes it.",
         err=True,
     )
@@ -59,12 +64,13 @@ def list_tokens(config: ConfigOption = None) -> None:
     from rich.table import Table
 
     now_ms = SystemClock().now_ms()
-    table = Table("id", "user", "name", "created", "expires")
+    table = Table("id", "user", "name", "admin", "created", "expires")
     for record in records:
         expires = "never" if record.expires_ms is None else tell_time(record.expires_ms)
         if record.expires_ms is not None and record.expires_ms <= now_ms:
             expires += " (expired)"
-        cells = (record.id, record.user, record.name, tell_time(record.created_ms), expires)
+        admin = "yes" if record.is_admin else ""
+        cells = (record.id, record.user, record.name, admin, tell_time(record.created_ms), expires)
         table.add_row(*(escape(plain(cell)) for cell in cells))
     Console(highlight=False).print(table)
 
@@ -80,7 +86,9 @@ def revoke(
     typer.echo(f"Revoked {id}. Its open connections are closed within seconds.")
 
 
-async def _make(settings: "Settings", user: str, name: str, days: int | None) -> "tuple[str, TokenRecord]":
+async def _make(
+    settings: "Settings", user: str, name: str, days: int | None, *, is_admin: bool
+) -> "tuple[str, TokenRecord]":
     from antiphon.security.tokens import hash_token, make_token
     from antiphon.storage.people import TokenRecord
 
@@ -94,6 +102,7 @@ async def _make(settings: "Settings", user: str, name: str, days: int | None) ->
         token_hash=hash_token(token),
         created_ms=now_ms,
         expires_ms=expires_ms,
+        is_admin=is_admin,
     )
     async with open_data(settings) as database:
         await database.tokens.add(record)

@@ -41,6 +41,7 @@ from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.authenticator import LOCAL_USER
 from antiphon.services.mcp.servers import open_mcp
 from antiphon.session.call_summaries import CallSummaries
+from antiphon.session.event_log import EventLog
 from antiphon.session.hooks import HookQueue
 from antiphon.session.hub import Handles, Hub
 from antiphon.session.models import Ladders, SharedModels
@@ -149,6 +150,7 @@ class App:
             ),
             synthesize=synthesize,
             summaries=None if summarizer is None else CallSummaries(stores.voice_calls, summarizer),
+            events=EventLog(stores.events, SystemClock()),
             composer=self.composer,
             handles=Handles(make_handle, hash_token, self.settings.continuity.resume_hours * HOUR_MS),
             clock=SystemClock(),

@@ -11,6 +11,8 @@ class Caller:
     user: str
     authenticated: bool
     token_id: str | None = None
+    is_admin: bool = False
+    """Whether the token is the operator's, who may read and change what belongs to others."""
 
 
 class RefusalKind(StrEnum):

@@ -71,7 +71,7 @@ class Authenticator:
         self._known[hashed] = None
         if len(self._known) > MAX_KNOWN:
             del self._known[next(iter(self._known))]
-        return Caller(found.user, authenticated=True, token_id=found.id)
+        return Caller(found.user, authenticated=True, token_id=found.id, is_admin=found.is_admin)
 
     async def blocked_until(self, user: str) -> int | None:
         return await self._blocks.blocked_until(user, self._clock.now_ms())

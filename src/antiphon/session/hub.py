@@ -28,6 +28,7 @@ from antiphon.protocol.errors import ErrorCode
 from antiphon.session.active import ActiveSession as ActiveSession
 from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.commands import UNKNOWN_CONVERSATION
+from antiphon.session.event_log import EventLog
 from antiphon.session.hooks import HookQueue, SessionHooks
 from antiphon.session.models import SharedModels
 from antiphon.session.outbox import Link, Outbox
@@ -78,6 +79,8 @@ class Hub:
     """Speaks a text outside the conversation; None if this server cannot speak."""
     summaries: CallSummaries | None = None
     """Has a model summarise calls after they have ended; None for extractive summaries."""
+    events: EventLog | None = None
+    """Stores latencies and changes of the model for the operator; None if nobody reads them."""
     composer: Composer = field(default_factory=Composer)
     hooks: HookQueue = field(default_factory=HookQueue)
     sessions: dict[str, ActiveSession] = field(default_factory=dict)
@@ -201,12 +204,17 @@ class Hub:
         await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
         if self.summaries is not None:
             await self.summaries.aclose()
+        if self.events is not None:
+            await self.events.aclose()
 
     # Starting.
 
     def _make(
         self, record: SessionRecord, handle: str, outbox: Outbox, *, stored: bool, authenticated: bool
     ) -> ActiveSession:
+        session = StoredSession(self.stores, self.clock, record, is_stored=stored, handle_ms=self.handles.valid_ms)
+        if self.events is not None:
+            outbox.observe = self.events.observer(session)
         tools = ToolSession(
             record.id,
             record.user,
@@ -215,10 +223,11 @@ class Hub:
             authenticated=authenticated,
             turn=record.turn,
             pinned_version=record.tools_version,
+            conversation=lambda: session.record.conversation_id,
             zone=self.zone,
         )
         runner = Runner(
-            stored=StoredSession(self.stores, self.clock, record, is_stored=stored, handle_ms=self.handles.valid_ms),
+            stored=session,
             outbox=outbox,
             tools=tools,
             executor=self.executor,

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import merge
@@ -146,6 +146,8 @@ class Outbox:
         """A client that has not seen this message is given the history."""
         self._link: Link | None = None
         self._form = AudioForm.JSON
+        self.observe: Callable[[ServerMessage], None] | None = None
+        """Called with every message but speech, before it is sent."""
         self.holds = False
         """Whether the client follows `hold` and `resume`."""
 
@@ -342,6 +344,8 @@ class Outbox:
 
     def _number(self, message: ServerMessage, *, once: bool = False, secret: bool = False) -> _Numbered:
         self.last_n += 1
+        if self.observe is not None:
+            self.observe(message)
         frame = codec.encode(message, self.last_n)
         is_kept = self._keeps and not once
         return _Numbered(self.last_n, frame, frame if is_kept else None, is_kept, secret)

@@ -159,6 +159,8 @@ class AuditLine(Struct, frozen=True, omit_defaults=True, gc=False):
     cache_hit: bool = False
     event: str | None = None
     data: dict[str, Any] | None = None
+    conversation: str | None = None
+    """None if the call belongs to no stored conversation."""
 
 
 class AuditStore(Protocol):

@@ -164,6 +164,10 @@ class KnowledgeStore(Protocol):
 
     async def counts(self) -> Counts: ...
 
+    async def counts_by_namespace(self) -> Mapping[str, int]:
+        """Returns how many records of all owners there are in each namespace that has any."""
+        ...
+
     async def state(self) -> KnowledgeState: ...
 
     async def frequencies(self, words: Sequence[str]) -> Sequence[int]:

@@ -44,6 +44,8 @@ class TokenRecord(Struct, frozen=True):
     token_hash: str
     created_ms: int
     expires_ms: int | None
+    is_admin: bool = False
+    """Whether it opens the operator's page, on which everything can be read."""
 
 
 class TokenStore(Protocol):

@@ -106,6 +106,7 @@ def record(deps: GateDeps, attempt: Attempt, result: ToolResult) -> ToolResult:
         duration_ms=duration_ms,
         defaults=tuple(attempt.defaults),
         cache_hit=attempt.cache_hit,
+        conversation=session.conversation(),
     )
     # Rare fields are set separately: with more than 15 keywords, creating a struct takes five times as long.
     if attempt.clamped is not None or attempt.confirmation is not None:
@@ -143,6 +144,7 @@ def record_answer(deps: GateDeps, session: ToolSession, taken: Confirmation | No
             outcome="event",
             event="confirmation",
             confirmation=outcome,
+            conversation=session.conversation(),
         )
     )
 
@@ -195,5 +197,6 @@ class HandlerAudit:
                 outcome="event",
                 event=event,
                 data=data,
+                conversation=attempt.session.conversation(),
             )
         )

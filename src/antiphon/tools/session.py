@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -121,6 +121,8 @@ class ToolSession:
     """The version of the tools that the session knows; differs from the snapshot's if it began on another process."""
     client_tools: tuple[Tool, ...] = ()
     """Tools that this session's client has declared and runs itself."""
+    conversation: Callable[[], str | None] = lambda: None
+    """Returns the id of the conversation that the session is in now, for the audit."""
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     messaging: Messaging = field(default_factory=NoClient)
     state: StateController = field(default_factory=StateController)

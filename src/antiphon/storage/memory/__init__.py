@@ -11,6 +11,7 @@ from antiphon.storage.memory.knowledge import open_knowledge
 from antiphon.storage.memory.limits import MemoryLimitStore
 from antiphon.storage.memory.lists import MemoryListStore, MemoryToolValueStore
 from antiphon.storage.memory.mcp_pins import MemoryMcpPinStore
+from antiphon.storage.memory.overview import MemoryEventStore, MemoryOverviewStore
 from antiphon.storage.memory.people import MemoryBlockStore, MemoryTokenStore
 from antiphon.storage.memory.reminders import MemoryReminderStore
 from antiphon.storage.memory.sessions import MemoryMessageStore, MemorySessionStore
@@ -41,6 +42,14 @@ class MemoryDatabase:
         self.commands = MemoryCommandStore()
         self.limits = MemoryLimitStore()
         self.changes = LocalChanges()
+        self.events = MemoryEventStore(self.conversations)
+        self.overview = MemoryOverviewStore(
+            sessions=self.sessions,
+            conversations=self.conversations,
+            voice_calls=self.voice_calls,
+            audit=self.audit,
+            knowledge=self.knowledge,
+        )
 
     async def check(self) -> None:
         """Does nothing: a store in memory cannot fail."""

@@ -8,6 +8,7 @@ from msgspec.structs import asdict, replace
 
 from antiphon.storage.base import StorageError
 from antiphon.storage.conversations import Conversation, ConversationGone, Place, StoredTurn, Turn, VoiceCall
+from antiphon.storage.events import SessionEvent
 from antiphon.storage.memory.sessions import MemorySessionStore
 from antiphon.storage.sessions import Fence, SentMessages, SessionRecord
 
@@ -16,17 +17,18 @@ VOICE_CALLS_KEPT: Final = 10_000
 
 
 class _Kept:
-    """A conversation with its turns."""
+    """A conversation with its turns and events."""
 
-    __slots__ = ("conversation", "numbers", "turns")
+    __slots__ = ("conversation", "events", "numbers", "turns")
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
         self.turns: dict[int, StoredTurn] = {}
+        self.events: list[SessionEvent] = []
         self.numbers = count(1)
 
 
-def _newest_first(place: Place) -> tuple[int, str]:
+def newest_first(place: Place) -> tuple[int, str]:
     return -place.updated_ms, place.id
 
 
@@ -50,8 +52,8 @@ class MemoryConversationStore:
 
     async def list(self, user: str, limit: int, after: Place | None = None) -> Sequence[Conversation]:
         owned = (kept.conversation for kept in self._kept.values() if kept.conversation.user == user)
-        rest = [each for each in owned if after is None or _newest_first(each.place) > _newest_first(after)]
-        return sorted(rest, key=lambda each: _newest_first(each.place))[:limit]
+        rest = [each for each in owned if after is None or newest_first(each.place) > newest_first(after)]
+        return sorted(rest, key=lambda each: newest_first(each.place))[:limit]
 
     async def append_many(
         self,
@@ -109,6 +111,7 @@ class MemoryConversationStore:
         kept = self._kept.get(conversation_id)
         if kept is not None:
             kept.turns.clear()
+            kept.events.clear()
         outbox = None if fence is None else self._sessions.outbox(fence.session_id)
         if outbox is not None:
             outbox.clear()
@@ -125,12 +128,28 @@ class MemoryConversationStore:
             del self._kept[id]
         return len(old)
 
+    def all(self) -> Sequence[Conversation]:
+        """Returns the conversations of all users, in any order."""
+        return [kept.conversation for kept in self._kept.values()]
+
+    def add_event(self, event: SessionEvent) -> None:
+        kept = self._kept.get(event.conversation_id)
+        if kept is not None:
+            kept.events.append(event)
+
+    def events(self, conversation_id: str) -> Sequence[SessionEvent]:
+        kept = self._kept.get(conversation_id)
+        return () if kept is None else kept.events
+
 
 class MemoryVoiceCallStore:
     def __init__(self, sessions: MemorySessionStore, kept: int = VOICE_CALLS_KEPT) -> None:
         self._sessions = sessions
         self._most = kept
         self._calls: dict[str, VoiceCall] = {}
+
+    def __len__(self) -> int:
+        return len(self._calls)
 
     async def begin(self, call: VoiceCall, fence: Fence | None) -> None:
         self._sessions.check(fence)

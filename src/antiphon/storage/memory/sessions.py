@@ -1,6 +1,7 @@
 """Sessions and the messages to their clients in memory."""
 
 from collections import deque
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -137,6 +138,10 @@ class MemorySessionStore:
         for session_id in left:
             await self.end(session_id)
         return len(left)
+
+    def all(self) -> Sequence[SessionRecord]:
+        """Returns the sessions of all users, in any order."""
+        return list(self._records.values())
 
     def check(self, fence: Fence | None) -> None:
         """Raises `Fenced` for a writer that has lost its lease."""

@@ -186,6 +186,9 @@ class MemoryAuditStore:
         self._lines: deque[tuple[int, AuditLine]] = deque(maxlen=lines_kept)
         self._last = 0
 
+    def __len__(self) -> int:
+        return len(self._lines)
+
     async def append(self, lines: Sequence[AuditLine]) -> None:
         self._lines.extend(enumerate(lines, self._last + 1))
         self._last += len(lines)

@@ -12,7 +12,7 @@ from antiphon.storage.sessions import Fence, SentMessages, SessionRecord
 from antiphon.storage.sql.connections import Connections
 from antiphon.storage.sql.pruning import PARENT_ROWS, delete_in_batches, delete_some
 from antiphon.storage.sql.sessions import SqlMessageStore, change_fenced, check_fence, save_record
-from antiphon.storage.sql.tables import conversations, turns, voice_calls
+from antiphon.storage.sql.tables import conversations, session_events, turns, voice_calls
 
 _FIELDS: Final = [column for column in conversations.c if column.name != "last_seq"]
 _OWNED: Final = (conversations.c.id == bindparam("conversation"), conversations.c.user == bindparam("owner"))
@@ -54,6 +54,7 @@ _LAST_SEQS: Final = (
 )
 _FIRST_TURNS: Final = _TURNS.limit(bindparam("count"))
 _CLEAR: Final = delete(turns).where(turns.c.conversation_id == bindparam("conversation"))
+_CLEAR_EVENTS: Final = delete(session_events).where(session_events.c.conversation_id == bindparam("conversation"))
 
 _OWN_CALL: Final = (voice_calls.c.id == bindparam("call"), voice_calls.c.user == bindparam("owner"))
 
@@ -150,6 +151,7 @@ class SqlConversationStore:
         def write(connection: Connection) -> None:
             check_fence(connection, fence)
             connection.execute(_CLEAR, {"conversation": conversation_id})
+            connection.execute(_CLEAR_EVENTS, {"conversation": conversation_id})
             if fence is not None:
                 self._messages.clear(connection, fence.session_id)
 

@@ -20,6 +20,7 @@ from antiphon.storage.sql.knowledge import SqlKnowledgeStore
 from antiphon.storage.sql.limits import SqlLimitStore
 from antiphon.storage.sql.lists import SqlListStore, SqlToolValueStore
 from antiphon.storage.sql.mcp_pins import SqlMcpPinStore
+from antiphon.storage.sql.overview import SqlEventStore, SqlOverviewStore
 from antiphon.storage.sql.people import SqlBlockStore, SqlTokenStore
 from antiphon.storage.sql.reminders import SqlReminderStore
 from antiphon.storage.sql.sessions import SqlMessageStore, SqlSessionStore
@@ -55,6 +56,8 @@ class Database:
         self.commands = SqlCommandStore(connections)
         self.limits = SqlLimitStore(connections)
         self.changes: Changes = LocalChanges()
+        self.events = SqlEventStore(connections)
+        self.overview = SqlOverviewStore(readers or connections, self.knowledge)
 
     async def check(self) -> None:
         """Writes to the database, as every turn does. Raises `StoreUnavailable` if that fails."""

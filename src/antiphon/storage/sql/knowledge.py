@@ -103,6 +103,12 @@ _DISOWN: Final = (
     update(records).where(_IS_LIVE, records.c.owner == bindparam("whose")).values(batch=f"{REPLACED}by nothing")
 )
 _HAS_RECORDS: Final = select(exists().where(_IS_LIVE))
+_COUNTS_BY_NAMESPACE: Final = (
+    select(records.c.namespace, func.count().label("records"))
+    .where(_IS_LIVE)
+    .group_by(records.c.namespace)
+    .order_by(records.c.namespace)
+)
 _COUNTS: Final = (
     select(
         select(func.count()).select_from(records).where(_IS_LIVE).scalar_subquery(),
@@ -242,6 +248,10 @@ class SqlKnowledgeStore:
     async def counts(self) -> Counts:
         [row] = await self._readers.fetch(_COUNTS, {})
         return Counts(*row)
+
+    async def counts_by_namespace(self) -> Mapping[str, int]:
+        rows = await self._readers.fetch(_COUNTS_BY_NAMESPACE, {})
+        return {row.namespace: row.records for row in rows}
 
     async def state(self) -> KnowledgeState:
         [row] = await self._readers.fetch(_STATE, {})

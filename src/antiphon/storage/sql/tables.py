@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
 )
 
 metadata: Final = MetaData()
@@ -71,7 +72,17 @@ audit: Final = Table(
     Column("seq", _SEQUENCE, primary_key=True),
     Column("ts_ms", BigInteger, nullable=False),
     Column("line", Text, nullable=False),
+    # What the line is searched by.
+    Column("session", Text),
+    Column("user", Text),
+    Column("conversation", Text),
+    Column("tool", Text),
+    Column("outcome", Text),
     Index("audit_oldest", "ts_ms"),
+    Index("audit_of_session", "session", "seq"),
+    Index("audit_of_user", "user", "seq"),
+    Index("audit_of_conversation", "conversation", "seq"),
+    Index("audit_of_tool", "tool", "seq"),
     # A reader continues after the last number it saw, so numbers must not be reused after old lines are deleted.
     sqlite_autoincrement=True,
 )
@@ -87,6 +98,7 @@ conversations: Final = Table(
     # The highest number that a turn ever had, so that none is reused after the turns are cleared.
     Column("last_seq", Integer, nullable=False),
     Index("conversations_newest", "user", "updated_ms"),
+    Index("conversations_updated", "updated_ms"),
 )
 
 turns: Final = Table(
@@ -99,6 +111,18 @@ turns: Final = Table(
     Column("spoken", Boolean, nullable=False),
     Column("at_ms", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
+)
+
+session_events: Final = Table(
+    "session_events",
+    metadata,
+    Column("seq", _SEQUENCE, primary_key=True),
+    Column("conversation_id", Text, ForeignKey("conversations.id", ondelete="CASCADE"), nullable=False),
+    Column("session_id", Text, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("data", JSON, nullable=False),
+    Index("session_events_of_conversation", "conversation_id", "seq"),
 )
 
 # Without a foreign key, since calls and conversations are deleted independently.
@@ -164,6 +188,7 @@ tokens: Final = Table(
     Column("token_hash", Text, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("expires_ms", BigInteger),
+    Column("is_admin", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("token_hash", name="tokens_token_hash"),
 )
 

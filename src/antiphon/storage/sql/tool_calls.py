@@ -4,7 +4,7 @@ The unique keys of the table decide which process may run a call. Taking a confi
 statement can do. A line of the audit is stored as JSON, so that a new field needs no migration."""
 
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import json
 from msgspec.structs import asdict
@@ -195,8 +195,7 @@ class SqlAuditStore:
 
     async def append(self, lines: Sequence[AuditLine]) -> None:
         if lines:
-            rows = [{"ts_ms": line.ts_ms, "line": json.encode(line).decode()} for line in lines]
-            await self._connections.change_all(_APPEND, rows)
+            await self._connections.change_all(_APPEND, [_row(line) for line in lines])
 
     async def read(self, since_ms: int = 0, *, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, AuditLine]]:
         rows = await self._connections.fetch(_READ, {"after": after, "since_ms": since_ms, "count": limit})
@@ -204,3 +203,15 @@ class SqlAuditStore:
 
     async def delete_before(self, at_ms: int) -> int:
         return await delete_in_batches(self._connections, _DELETE_LINES_BEFORE, {"at_ms": at_ms})
+
+
+def _row(line: AuditLine) -> dict[str, Any]:
+    return {
+        "ts_ms": line.ts_ms,
+        "line": json.encode(line).decode(),
+        "session": line.session,
+        "user": line.user,
+        "conversation": line.conversation,
+        "tool": line.tool,
+        "outcome": line.outcome,
+    }

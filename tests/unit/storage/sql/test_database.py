@@ -9,8 +9,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from antiphon.storage.base import CallRecord, StorageError
+from antiphon.storage.base import AuditLine, CallRecord, StorageError
+from antiphon.storage.overview import AuditFilter
 from antiphon.storage.sql import open_database
 
 pytestmark = pytest.mark.real_time
@@ -87,6 +89,8 @@ async def test_a_database_of_the_first_version_is_migrated_with_its_data(tmp_pat
     path = tmp_path / "a.db"
     first = await open_database(path)
     await first.calls.start(RECORD)
+    audited = AuditLine(ts_ms=1, session="s1", user="ann", mode="text", turn=1, tool="get_time")
+    await first.audit.append([audited, replace(audited, ts_ms=2, user="bob", outcome="TRANSIENT")])
     await first.aclose()
     with plain(path) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
@@ -99,14 +103,20 @@ async def test_a_database_of_the_first_version_is_migrated_with_its_data(tmp_pat
         for (table,) in tables:
             connection.execute(f"DROP TABLE IF EXISTS {table}")
         connection.execute("ALTER TABLE confirmations DROP COLUMN prepared")
-        for index in ("calls_oldest", "audit_oldest"):
+        searched = ("session", "user", "conversation", "tool")
+        for index in ("calls_oldest", "audit_oldest", *(f"audit_of_{name}" for name in searched)):
             connection.execute(f"DROP INDEX {index}")
+        for name in (*searched, "outcome"):
+            connection.execute(f"ALTER TABLE audit DROP COLUMN {name}")
         connection.execute("UPDATE alembic_version SET version_num = '0001'")
     second = await open_database(path)
     try:
         assert await second.calls.find("s1", "p1", "h1") == RECORD
         await second.blocks.block("ann", 1_000, "rude")
         assert await second.blocks.blocked_until("ann", 0) == 1_000
+        assert [line.ts_ms for _, line in await second.overview.audit(AuditFilter(user="bob"), 9)] == [2]
+        found = await second.overview.audit(AuditFilter(outcome="ok", tool="get_time", session="s1"), 9)
+        assert [line for _, line in found] == [audited]
     finally:
         await second.aclose()
 
