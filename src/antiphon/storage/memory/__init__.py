@@ -9,6 +9,7 @@ from antiphon.storage.memory.knowledge import open_knowledge
 from antiphon.storage.memory.lists import MemoryListStore, MemoryToolValueStore
 from antiphon.storage.memory.mcp_pins import MemoryMcpPinStore
 from antiphon.storage.memory.people import MemoryBlockStore, MemoryTokenStore
+from antiphon.storage.memory.recordings import MemoryRecordingStore
 from antiphon.storage.memory.reminders import MemoryReminderStore
 from antiphon.storage.memory.sessions import MemoryMessageStore, MemorySessionStore
 from antiphon.storage.memory.tool_calls import MemoryAuditStore, MemoryCallStore, MemoryConfirmationStore
@@ -35,6 +36,7 @@ class MemoryDatabase:
         self.reminders = MemoryReminderStore(self.sessions)
         self.calendar = MemoryCalendarStore()
         self.mcp_pins = MemoryMcpPinStore()
+        self.recordings = MemoryRecordingStore(self.conversations)
 
     async def check(self) -> None:
         """Does nothing: a store in memory cannot fail."""

@@ -18,6 +18,7 @@ from antiphon.storage.sql.knowledge import SqlKnowledgeStore
 from antiphon.storage.sql.lists import SqlListStore, SqlToolValueStore
 from antiphon.storage.sql.mcp_pins import SqlMcpPinStore
 from antiphon.storage.sql.people import SqlBlockStore, SqlTokenStore
+from antiphon.storage.sql.recordings import SqlRecordingStore
 from antiphon.storage.sql.reminders import SqlReminderStore
 from antiphon.storage.sql.sessions import SqlMessageStore, SqlSessionStore
 from antiphon.storage.sql.sqlite import BUSY_TIMEOUT_S, SqliteWorker
@@ -49,6 +50,7 @@ class Database:
         self.reminders = SqlReminderStore(connections, self.messages)
         self.calendar = SqlCalendarStore(connections)
         self.mcp_pins = SqlMcpPinStore(connections)
+        self.recordings = SqlRecordingStore(connections)
 
     async def check(self) -> None:
         """Writes to the database, as every turn does. Raises `StoreUnavailable` if that fails."""
