@@ -90,6 +90,7 @@ async def run_server(
                 quota=quota,
             )
         )
+
         def started() -> None:
             # These objects stay forever. Without this, each full garbage collection would stop all callers for 0.1 s.
             gc.collect()

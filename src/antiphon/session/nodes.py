@@ -1,7 +1,7 @@
 """What the sessions of several processes have to do with each other.
 
-A process that is asked to do something with a session that runs elsewhere stores a command for it. The process that runs
-the session carries it out and stores the result. Sessions of one conversation learn the turns that others have added.
+A process that is asked to do something with a session that runs elsewhere stores a command for it. The process that
+runs the session carries it out and stores the result. Sessions of one conversation learn the turns that others have added.
 """
 
 import asyncio

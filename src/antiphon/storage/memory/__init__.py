@@ -13,6 +13,7 @@ from antiphon.storage.memory.lists import MemoryListStore, MemoryToolValueStore
 from antiphon.storage.memory.mcp_pins import MemoryMcpPinStore
 from antiphon.storage.memory.overview import MemoryEventStore, MemoryOverviewStore
 from antiphon.storage.memory.people import MemoryBlockStore, MemoryTokenStore
+from antiphon.storage.memory.recordings import MemoryRecordingStore
 from antiphon.storage.memory.reminders import MemoryReminderStore
 from antiphon.storage.memory.sessions import MemoryMessageStore, MemorySessionStore
 from antiphon.storage.memory.tool_calls import MemoryAuditStore, MemoryCallStore, MemoryConfirmationStore
@@ -50,6 +51,7 @@ class MemoryDatabase:
             audit=self.audit,
             knowledge=self.knowledge,
         )
+        self.recordings = MemoryRecordingStore(self.conversations)
 
     async def check(self) -> None:
         """Does nothing: a store in memory cannot fail."""

@@ -46,6 +46,9 @@ class MemoryConversationStore:
         if len(self._kept) > self._most:
             del self._kept[next(iter(self._kept))]
 
+    def has_stored(self, id: str) -> bool:
+        return id in self._kept
+
     async def get(self, id: str, user: str) -> Conversation | None:
         kept = self._kept.get(id)
         return kept.conversation if kept is not None and kept.conversation.user == user else None

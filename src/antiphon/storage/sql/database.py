@@ -22,6 +22,7 @@ from antiphon.storage.sql.lists import SqlListStore, SqlToolValueStore
 from antiphon.storage.sql.mcp_pins import SqlMcpPinStore
 from antiphon.storage.sql.overview import SqlEventStore, SqlOverviewStore
 from antiphon.storage.sql.people import SqlBlockStore, SqlTokenStore
+from antiphon.storage.sql.recordings import SqlRecordingStore
 from antiphon.storage.sql.reminders import SqlReminderStore
 from antiphon.storage.sql.sessions import SqlMessageStore, SqlSessionStore
 from antiphon.storage.sql.sqlite import BUSY_TIMEOUT_S, SqliteWorker
@@ -58,6 +59,7 @@ class Database:
         self.changes: Changes = LocalChanges()
         self.events = SqlEventStore(connections)
         self.overview = SqlOverviewStore(readers or connections, self.knowledge)
+        self.recordings = SqlRecordingStore(connections)
 
     async def check(self) -> None:
         """Writes to the database, as every turn does. Raises `StoreUnavailable` if that fails."""

@@ -357,3 +357,24 @@ mcp_pins: Final = Table(
     Column("is_offered", Boolean, nullable=False),
     Column("first_seen_ms", BigInteger, nullable=False),
 )
+
+recordings: Final = Table(
+    "recordings",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("conversation_id", Text, ForeignKey("conversations.id", ondelete="CASCADE"), nullable=False),
+    Column("user", Text, nullable=False),
+    Column("call_id", Text, nullable=False),
+    Column("started_ms", BigInteger, nullable=False),
+    Column("duration_ms", BigInteger),
+    Column("channels", Integer, nullable=False),
+    Column("size_bytes", BigInteger),
+    Column("format", Text, nullable=False),
+    Column("file", Text, nullable=False),
+    Column("node", Text, nullable=False),
+    Column("marks", JSON, nullable=False),
+    UniqueConstraint("file", name="recordings_file"),
+    Index("recordings_of_conversation", "conversation_id"),
+    Index("recordings_of_user", "user", "started_ms"),
+    Index("recordings_oldest", "started_ms"),
+)
