@@ -20,6 +20,7 @@ from antiphon.protocol.closing import Close
 from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.hub import ActiveSession, Handles, Hub
 from antiphon.session.models import SharedModels
+from antiphon.session.nodes import Nodes
 from antiphon.session.speaking import Synthesize
 from antiphon.session.stored_session import Stores
 from antiphon.tools.context import Offer
@@ -101,6 +102,12 @@ class Server:
             zone=ZoneInfo("UTC"),
             synthesize=synthesize,
             summaries=None if summarizer is None else CallSummaries(self.database.voice_calls, summarizer),
+        )
+        self.nodes = Nodes(
+            self.hub,
+            self.database.commands,
+            self.database.changes,
+            lambda user: self.database.overview.sessions(20, user=user),
         )
         for mode, factory in models.items():
             self.use(mode, factory)

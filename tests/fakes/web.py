@@ -31,6 +31,7 @@ class WebApp:
         deps.setdefault("knowledge", Knowledge(server.database.knowledge, LazyEmbedder(None), LoopClock()))
         self.deps = HttpDeps(
             hub=server.hub,
+            nodes=server.nodes,
             conversations=server.database.conversations,
             voice_calls=server.database.voice_calls,
             registry=server.gate.registry,  # type: ignore[arg-type]

@@ -115,8 +115,12 @@ async def _list_tokens(settings: "Settings") -> "Sequence[TokenRecord]":
 
 
 async def _revoke(settings: "Settings", id: str) -> bool:
+    from antiphon.storage.changes import Topic
+
     async with open_data(settings) as database:
-        return await database.tokens.revoke(id)
+        is_revoked = await database.tokens.revoke(id)
+        database.changes.announce(Topic.PEOPLE)
+        return is_revoked
 
 
 users_app = typer.Typer(no_args_is_help=True)

@@ -40,12 +40,15 @@ from antiphon.server.admission import Admission
 from antiphon.server.app import make_app
 from antiphon.server.authenticator import Authenticator, end_revoked
 from antiphon.server.deps import HttpDeps, Model
+from antiphon.server.energy import offer_commands
 from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
+from antiphon.server.quota_sharing import share_quota
 from antiphon.services.reminders import Scheduler
 from antiphon.session.hooks import HookQueue, Hooks
 from antiphon.session.hub import Hub
 from antiphon.session.models import Ladders
+from antiphon.session.nodes import Nodes
 from antiphon.session.ringing import Listeners
 from antiphon.session.speaking import Synthesize
 from antiphon.storage.base import StorageError
@@ -58,6 +61,8 @@ RESTARTING: Final = "The server is restarting."
 CLEANUP_INTERVAL_S: Final = 3_600.0
 HOUR_MS: Final = 60 * 60 * 1000
 DAY_MS: Final = 24 * HOUR_MS
+MAX_SESSIONS: Final = 200
+"""Among how many of the newest sessions of a user one is looked for that another process runs."""
 MIN_CALLS_DAYS: Final = 7
 """How long the records of tool calls are kept at least, unless `storage.retention_days` is shorter. They keep a
 repeated delivery of a call from running it twice."""
@@ -115,6 +120,8 @@ class ComposedServer:
         running = [
             _clean_up(app),
             end_revoked(self.hub, app.database.tokens),
+            self._deps.nodes.run(),
+            share_quota(self._deps.quota, app.database.limits, SystemClock()),
             *(Warmer(each.model, each.factory.health, app.composer, app.registry).run() for each in texts.opened),
             keep_learning(texts.assistant, app.registry),
             asyncio.to_thread(dates.warm),
@@ -184,7 +191,13 @@ async def compose_server(
         authenticator = Authenticator(
             stores.tokens, stores.blocks, SystemClock(), required=access.required, quota=quota
         )
-        deps = _make_deps(app, hub=hub, authenticator=authenticator, texts=texts, voices=voices, quota=quota, lag=lag)
+        nodes = Nodes(
+            hub, stores.commands, stores.changes, lambda user: stores.overview.sessions(MAX_SESSIONS, user=user)
+        )
+        offer_commands(nodes)
+        deps = _make_deps(
+            app, nodes=nodes, hub=hub, authenticator=authenticator, texts=texts, voices=voices, quota=quota, lag=lag
+        )
         gateway = GatewayDeps(
             hub=hub,
             admission=Admission(authenticator, quota, SystemClock()),
@@ -195,7 +208,7 @@ async def compose_server(
             model_name=texts.best.reference.public_name,
         )
         http_gateway = _make_http_gateway(app, gateway, deps, texts, voices)
-        mcp = McpEndpoint(gateway, app.executor, stopping=deps.stopping, must_end=deps.must_end)
+        mcp = McpEndpoint(gateway, app.executor, nodes, stopping=deps.stopping, must_end=deps.must_end)
         await stack.enter_async_context(mcp.running())
         asgi = make_app(
             hub,
@@ -252,6 +265,7 @@ def _make_deps(
     app: App,
     *,
     hub: Hub,
+    nodes: Nodes,
     authenticator: Authenticator,
     texts: TextModels,
     voices: VoiceModels | None,
@@ -271,6 +285,7 @@ def _make_deps(
         models += list_models(Mode.VOICE, voices.factories)
     return HttpDeps(
         hub=hub,
+        nodes=nodes,
         conversations=stores.conversations,
         voice_calls=stores.voice_calls,
         knowledge=app.services.knowledge,
@@ -340,6 +355,8 @@ async def _clean_up(app: App) -> None:
         try:
             ended = await stores.sessions.sweep(now_ms)
             await stores.confirmations.sweep(now_ms)
+            await stores.commands.sweep(now_ms - HOUR_MS)
+            await stores.limits.sweep()
             await app.services.reminders.sweep()
             deleted = await stores.calls.delete_before(now_ms - calls_ms)
             if days:

@@ -17,6 +17,7 @@ from antiphon.gateway.deps import GatewayDeps
 from antiphon.gateway.mcp_session_tools import session_tools
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Account
+from antiphon.session.nodes import Nodes
 from antiphon.session.tool_runner import charge_to
 from antiphon.tools.call import ToolCall, UnusableArguments, canonical
 from antiphon.tools.errors import ErrorType
@@ -54,10 +55,10 @@ class McpCaller:
 
 
 class McpCalls:
-    def __init__(self, deps: GatewayDeps, executor: Executor) -> None:
+    def __init__(self, deps: GatewayDeps, executor: Executor, nodes: Nodes) -> None:
         self._deps = deps
         self._executor = executor
-        self._session_tools = session_tools(deps.hub, deps.adapters["mcp"])
+        self._session_tools = session_tools(nodes, deps.adapters["mcp"])
         self._listed: tuple[str, Sequence[Tool]] = ("", ())
 
     def input_schema(self, name: str) -> dict[str, Any] | None:

@@ -24,6 +24,7 @@ from antiphon.gateway.mcp_calls import ADMITTED, McpCaller, McpCalls
 from antiphon.security.admission import AdmissionRefused, RefusalKind
 from antiphon.security.quota import Account
 from antiphon.security.tokens import bearer
+from antiphon.session.nodes import Nodes
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.executor import Executor
@@ -56,14 +57,20 @@ class McpEndpoint:
     """The route. `running` must be entered while it serves."""
 
     def __init__(
-        self, deps: GatewayDeps, executor: Executor, *, stopping: asyncio.Event, must_end: asyncio.Event
+        self,
+        deps: GatewayDeps,
+        executor: Executor,
+        nodes: Nodes,
+        *,
+        stopping: asyncio.Event,
+        must_end: asyncio.Event,
     ) -> None:
         """`stopping` is set when the server begins to stop, `must_end` when the time for finishing is over."""
         self._deps = deps
         self._stopping = stopping
         self._must_end = must_end
         self._posts: set[asyncio.Task[Any]] = set()
-        self._calls = McpCalls(deps, executor)
+        self._calls = McpCalls(deps, executor, nodes)
         self._starting = asyncio.Lock()
         self._manager: StreamableHTTPSessionManager | None = None
         self._task: asyncio.Task[None] | None = None

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from antiphon.protocol import server_messages as s
-from antiphon.session.hub import ActiveSession, Hub
+from antiphon.session.hub import ActiveSession
+from antiphon.session.nodes import REACH_S, UNREACHED, CommandRefused, Handler, Nodes
 from antiphon.tools.arguments import Arguments
 from antiphon.tools.client_tool import Adapter
 from antiphon.tools.context import Args, Context
 from antiphon.tools.errors import ErrorType, ToolError
-from antiphon.tools.result import ToolResult, fail, ok
+from antiphon.tools.result import ToolResult, ok
 from antiphon.tools.spec import Category, Mode, SideEffects, ToolSpec
 from antiphon.tools.tool import Execute, Tool
 
@@ -22,6 +23,8 @@ MAX_NOTICE_CHARS: Final = 300
 MAX_ANSWER_S: Final = 300
 ANSWER_S: Final = 60
 NOTICE_CODE: Final = "mcp"
+MAX_TRIED: Final = 3
+"""How many sessions of other processes are tried."""
 NOBODY: Final = "Nobody is connected to Antiphon now. Open its page, or connect another client, and try again."
 
 _SESSION: Final = {
@@ -32,34 +35,21 @@ _SESSION: Final = {
 }
 
 
-def session_tools(hub: Hub, adapt: Adapter) -> Sequence[Tool]:
+def session_tools(nodes: Nodes, adapt: Adapter) -> Sequence[Tool]:
     """Makes the tools. `adapt` makes the schema of a tool in MCP's format."""
+    for name, handler in _HANDLERS.items():
+        nodes.offer(name, handler)
 
     async def say(args: Args, context: Context) -> ToolResult:
-        active = _find(hub, context.session.user, args)
-        active.runner.announcements.add(args["text"], in_text=True)
-        return ok(_told(active), spoken="All right, I'll say that.")
+        told = await _reach(nodes, context.session.user, "say", args)
+        return ok(told, spoken="All right, I'll say that.")
 
     async def ask(args: Args, context: Context) -> ToolResult:
-        active = _find(hub, context.session.user, args)
-        assert active.task is not None
-        asking = asyncio.create_task(active.runner.announcements.ask(args["question"]))
-        try:
-            first: list[asyncio.Future[Any]] = [asking, active.task]
-            await asyncio.wait(first, timeout=args["timeout_s"], return_when=asyncio.FIRST_COMPLETED)
-            if asking.done():
-                return ok({"answer": asking.result(), **_told(active)})
-        finally:
-            asking.cancel()
-            await asyncio.wait([asking])
-        if active.task.done():
-            return fail(ErrorType.SESSION_INACTIVE, "The session has ended before there was an answer.")
-        return fail(ErrorType.TRANSIENT, f"There was no answer within {args['timeout_s']} seconds.")
+        return ok(await _reach(nodes, context.session.user, "ask", args, within_s=args["timeout_s"] + REACH_S))
 
     async def notify(args: Args, context: Context) -> ToolResult:
-        active = _find(hub, context.session.user, args, is_shown=True)
-        active.runner.outbox.send(s.Notice(s.NoticeKind(args["kind"]), args["text"], NOTICE_CODE))
-        return ok(_told(active), spoken="All right, I've shown that.")
+        told = await _reach(nodes, context.session.user, "notify", args)
+        return ok(told, spoken="All right, I've shown that.")
 
     text = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_CHARS}
     seconds = {
@@ -142,21 +132,75 @@ def _make(
     )
 
 
-def _find(hub: Hub, user: str, args: Args, *, is_shown: bool = False) -> ActiveSession:
-    """Finds the session that is meant, among those whose clients can be told something when they have not asked.
-
-    With `is_shown`, a client that can only be spoken to is none of them.
-    """
-    connected = [each for each in hub.connected(user) if each.takes_reminders and not (is_shown and each.speaks_only)]
+async def _reach(nodes: Nodes, user: str, kind: str, args: Args, *, within_s: float = REACH_S) -> dict[str, Any]:
+    """Has the session that is meant do it: one of this process, or else one that another process runs."""
     wanted = args.get("session_id")
+    here = [each for each in nodes.hub.connected(user) if wanted in (None, each.id) and _can_be_told(each, kind)]
+    try:
+        if here:
+            told: dict[str, Any] = await _HANDLERS[kind](here[-1], args)
+            return told
+        there = [each for each in await nodes.elsewhere(user) if wanted in (None, each.id)]
+        for record in there[:MAX_TRIED]:
+            try:
+                told = await nodes.tell(record.id, kind, args, within_s=within_s)
+            except CommandRefused as refused:
+                # The process has died, or the session has no client. Another one of the user may.
+                if refused.reason not in (UNREACHED, ErrorType.SESSION_INACTIVE) or kind == "ask":
+                    raise
+            else:
+                return told
+    except CommandRefused as refused:
+        type = ErrorType(refused.reason) if refused.reason in set(ErrorType) else ErrorType.TRANSIENT
+        raise ToolError(type, str(refused)) from None
     if wanted is not None:
-        connected = [each for each in connected if each.id == wanted]
-        if not connected:
-            raise ToolError(ErrorType.NOT_FOUND, f"You have no connected session {wanted!r}.")
-    if not connected:
-        raise ToolError(ErrorType.SESSION_INACTIVE, NOBODY)
-    return connected[-1]
+        raise ToolError(ErrorType.NOT_FOUND, f"You have no connected session {wanted!r}.")
+    raise ToolError(ErrorType.SESSION_INACTIVE, NOBODY)
+
+
+def _can_be_told(active: ActiveSession, kind: str) -> bool:
+    """Whether its client can be told something when it has not asked. Some can only be spoken to."""
+    is_connected = active.runner.outbox.link is not None
+    return is_connected and active.takes_reminders and not (kind == "notify" and active.speaks_only)
+
+
+def _checked(kind: str, handler: Handler) -> Handler:
+    async def handle(active: ActiveSession, args: Any) -> Any:
+        if not _can_be_told(active, kind):
+            raise CommandRefused(ErrorType.SESSION_INACTIVE, NOBODY)
+        return await handler(active, args)
+
+    return handle
+
+
+async def _say(active: ActiveSession, args: Args) -> Any:
+    active.runner.announcements.add(args["text"], in_text=True)
+    return _told(active)
+
+
+async def _ask(active: ActiveSession, args: Args) -> Any:
+    assert active.task is not None
+    asking = asyncio.create_task(active.runner.announcements.ask(args["question"]))
+    try:
+        first: list[asyncio.Future[Any]] = [asking, active.task]
+        await asyncio.wait(first, timeout=args["timeout_s"], return_when=asyncio.FIRST_COMPLETED)
+        if asking.done():
+            return {"answer": asking.result(), **_told(active)}
+    finally:
+        asking.cancel()
+        await asyncio.wait([asking])
+    if active.task.done():
+        raise CommandRefused(ErrorType.SESSION_INACTIVE, "The session has ended before there was an answer.")
+    raise CommandRefused(ErrorType.TRANSIENT, f"There was no answer within {args['timeout_s']} seconds.")
+
+
+async def _notify(active: ActiveSession, args: Args) -> Any:
+    active.runner.outbox.send(s.Notice(s.NoticeKind(args["kind"]), args["text"], NOTICE_CODE))
+    return _told(active)
 
 
 def _told(active: ActiveSession) -> dict[str, Any]:
     return {"session_id": active.id, "mode": str(active.runner.tools.mode)}
+
+
+_HANDLERS: Final = {kind: _checked(kind, each) for kind, each in (("say", _say), ("ask", _ask), ("notify", _notify))}

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from contextlib import suppress
 from typing import Final
 
 from antiphon.clock import Clock
@@ -15,6 +16,7 @@ from antiphon.security.tokens import hash_token, is_token
 from antiphon.server.refusals import RefusalLog
 from antiphon.session.hub import Hub
 from antiphon.storage.base import StorageError
+from antiphon.storage.changes import Topic
 from antiphon.storage.people import BlockStore, TokenStore
 from antiphon.telemetry.log import get_logger
 
@@ -87,8 +89,12 @@ log = get_logger(__name__)
 async def end_revoked(hub: Hub, tokens: TokenStore) -> None:
     """Checks the sessions of this process until it is cancelled: open sockets, requests and parked sessions."""
     is_down = False
+    changed = hub.stores.changes.subscribe(Topic.PEOPLE)
     while True:
-        await asyncio.sleep(CHECK_EVERY_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CHECK_EVERY_S):
+                await changed.wait()
+        changed.clear()
         try:
             await _end_revoked_once(hub, tokens)
             is_down = False

@@ -15,6 +15,7 @@ from antiphon.security.quota import Quota
 from antiphon.services.images import ImageFiles
 from antiphon.services.kb import Knowledge
 from antiphon.session.hub import Hub
+from antiphon.session.nodes import Nodes
 from antiphon.speech.base import Voice
 from antiphon.storage.conversations import ConversationStore, VoiceCallStore
 from antiphon.tools.registry import Registry
@@ -67,6 +68,7 @@ class NamedHealth:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpDeps:
     hub: Hub
+    nodes: Nodes
     conversations: ConversationStore
     voice_calls: VoiceCallStore
     knowledge: Knowledge

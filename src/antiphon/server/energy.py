@@ -4,10 +4,11 @@ Users see and change their own sessions. A caller who needs no token is the oper
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,6 +20,7 @@ from antiphon.server.deps import HttpDeps
 from antiphon.server.refusals import Refusal, RefusalCode, reply
 from antiphon.server.requests import read_body
 from antiphon.session.active import ActiveSession
+from antiphon.session.nodes import CommandRefused, Handler, Nodes
 from antiphon.tools.spec import Mode
 
 WAIT_S: Final = 5.0
@@ -97,22 +99,53 @@ async def set_energy(deps: HttpDeps, request: Request, caller: Caller) -> Respon
     if not 0 <= wanted.level <= ladder.max_level:
         limits = f"a number from 0 to {ladder.max_level} for {wanted.mode}"
         raise Refusal(RefusalCode.BAD_REQUEST, f"`level` must be {limits}, not {wanted.level}.")
-    named = wanted.session_id
-    sessions = _sessions_of(deps, caller) if named is None else [_find(deps, caller, named)]
+    _charge(deps, request, caller)
+    named, body = wanted.session_id, {"mode": str(wanted.mode), "level": wanted.level}
+    if named is not None:
+        return reply(ChangedSessions((await _tell(deps, caller, named, "set_energy", body),)))
+    sessions = _sessions_of(deps, caller)
     if not sessions:
         raise Refusal(RefusalCode.NOT_FOUND, "There is no session whose energy could be set.")
-    _charge(deps, request, caller)
-    await asyncio.gather(
-        *(_carry_out(each, partial(each.runner.set_energy, wanted.mode, wanted.level)) for each in sessions)
-    )
+    await asyncio.gather(*(_set_level(each, body) for each in sessions))
     return reply(ChangedSessions(tuple(map(_describe_session, sessions))))
 
 
-async def renew_session(deps: HttpDeps, request: Request, caller: Caller) -> Response:
-    active = _find(deps, caller, request.path_params["id"])
-    _charge(deps, request, caller)
+async def _set_level(active: ActiveSession, wanted: Any) -> Any:
+    await _carry_out(active, partial(active.runner.set_energy, Mode(wanted["mode"]), wanted["level"]))
+    return msgspec.to_builtins(_describe_session(active))
+
+
+async def _renew(active: ActiveSession, nothing: Any) -> Any:
     await _carry_out(active, active.runner.renew_model)
-    return reply(_describe_session(active))
+    return msgspec.to_builtins(_describe_session(active))
+
+
+_HANDLERS: Final[Mapping[str, Handler]] = {"set_energy": _set_level, "renew": _renew}
+
+
+def offer_commands(nodes: Nodes) -> None:
+    """Lets other processes set the energy of the sessions of this one, and renew their models."""
+    for kind, handler in _HANDLERS.items():
+        nodes.offer(kind, handler)
+
+
+async def _tell(deps: HttpDeps, caller: Caller, session_id: str, kind: str, body: Any = None) -> SessionEnergy:
+    """Has a session do it, in whichever process it runs."""
+    active = deps.hub.sessions.get(session_id)
+    if active is not None and _may_change(caller, active):
+        return msgspec.convert(await _HANDLERS[kind](active, body), SessionEnergy)
+    owner = caller.user if caller.authenticated else None
+    if all(each.id != session_id for each in await deps.nodes.elsewhere(owner)):
+        raise Refusal(RefusalCode.NOT_FOUND, "There is no such session. It may have ended.")
+    try:
+        return msgspec.convert(await deps.nodes.tell(session_id, kind, body), SessionEnergy)
+    except CommandRefused as refused:
+        raise Refusal(RefusalCode.DEADLINE, str(refused)) from None
+
+
+async def renew_session(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    _charge(deps, request, caller)
+    return reply(await _tell(deps, caller, request.path_params["id"], "renew"))
 
 
 def _sessions_of(deps: HttpDeps, caller: Caller) -> list[ActiveSession]:
@@ -121,13 +154,6 @@ def _sessions_of(deps: HttpDeps, caller: Caller) -> list[ActiveSession]:
 
 def _may_change(caller: Caller, active: ActiveSession) -> bool:
     return not caller.authenticated or active.user == caller.user
-
-
-def _find(deps: HttpDeps, caller: Caller, session_id: str) -> ActiveSession:
-    active = deps.hub.sessions.get(session_id)
-    if active is None or not _may_change(caller, active):
-        raise Refusal(RefusalCode.NOT_FOUND, "There is no such session. It may have ended, or run on another server.")
-    return active
 
 
 def _charge(deps: HttpDeps, request: Request, caller: Caller) -> None:

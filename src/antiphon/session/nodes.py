@@ -1,7 +1,7 @@
 """What the sessions of several processes have to do with each other.
 
 A process that is asked to do something with a session that runs elsewhere stores a command for it. The process that
-runs the session carries it out and stores the result. Sessions of one conversation learn the turns that others have added.
+runs the session carries it out and stores the result. Sessions of one conversation learn the turns that others add.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class Nodes:
         list_sessions: Callable[[str | None], Awaitable[Sequence[SessionRecord]]],
     ) -> None:
         """`list_sessions` returns the newest sessions of a user, or of all users, in whichever process they run."""
-        self._hub = hub
+        self.hub = hub
         self._commands = commands
         self._changes = changes
         self._list_sessions = list_sessions
@@ -79,7 +79,7 @@ class Nodes:
 
     async def elsewhere(self, user: str | None) -> Sequence[SessionRecord]:
         """Lists the sessions of a user, or of all users, that other processes run now, the newest first."""
-        now_ms, own = self._hub.clock.now_ms(), self._hub.sessions
+        now_ms, own = self.hub.clock.now_ms(), self.hub.sessions
         found = await self._list_sessions(user)
         return [each for each in found if each.lease_until_ms > now_ms and each.id not in own]
 
@@ -88,7 +88,7 @@ class Nodes:
 
         Raises `CommandRefused`. A command that was not taken in time is not carried out later.
         """
-        clock = self._hub.clock
+        clock = self.hub.clock
         expires_ms = clock.now_ms() + round(min(within_s, REACH_S) * 1000)
         command = SessionCommand(uuid4().hex, session_id, kind, msgspec.json.encode(body), expires_ms)
         done = self._changes.subscribe(Topic.COMMANDS)
@@ -134,10 +134,10 @@ class Nodes:
 
     async def look(self) -> None:
         """Begins to carry out the commands that wait, and has sessions read turns that are new to them."""
-        sessions = dict(self._hub.sessions)
+        sessions = dict(self.hub.sessions)
         if not sessions:
             return
-        for command in await self._commands.take(list(sessions), self._hub.clock.now_ms()):
+        for command in await self._commands.take(list(sessions), self.hub.clock.now_ms()):
             task = asyncio.create_task(self._carry_out(sessions[command.session_id], command))
             self._working.add(task)
             task.add_done_callback(self._working.discard)
@@ -173,7 +173,7 @@ class Nodes:
     async def _refresh(self, sessions: Sequence[ActiveSession]) -> None:
         """Has sessions without a turn under way read the turns that other sessions have added to their conversation."""
         resting = [each for each in sessions if each.runner.state.phase in RESTING and not each.is_of_request]
-        stored = await self._hub.stores.conversations.last_seqs({each.runner.conversation_id for each in resting})
+        stored = await self.hub.stores.conversations.last_seqs({each.runner.conversation_id for each in resting})
         for active in resting:
             runner = active.runner
             if stored.get(runner.conversation_id, 0) > runner.writer.last_seq:

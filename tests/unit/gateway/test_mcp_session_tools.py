@@ -22,7 +22,7 @@ CALLS: dict[str, dict[str, Any]] = {"say": {"text": "Hi."}, "ask": {"question": 
 
 async def use(server: Server, name: str, **args: Any) -> ToolResult:
     executor = server.gate.executor
-    snapshot = executor.registry.snapshot().with_tools(session_tools(server.hub, adapt_for_mcp))
+    snapshot = executor.registry.snapshot().with_tools(session_tools(server.nodes, adapt_for_mcp))
     session = ToolSession(id="mcp-1", user="ann", snapshot=snapshot, zone=ZoneInfo("UTC"))
     return await executor.execute(ToolCall(None, name, args), session)
 
