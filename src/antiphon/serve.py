@@ -429,7 +429,7 @@ def _describe(
     outside = [own_authority(each, port) for each in addresses if not is_loopback(each)]
     if is_wildcard(host) and outside:
         yield f"From other machines: {', '.join(f'http://{each}' for each in outside)}."
-    kept = app.settings.database_path or "memory only"
+    kept = app.settings.database_name
     yield f"Model: {texts.best.model.profile.name}. Tools: {len(snapshot.tools)} (v{snapshot.version}). Data: {kept}."
     if voices is not None:
         voice = voices.best

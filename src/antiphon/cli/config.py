@@ -18,6 +18,7 @@ MAX_SHOWN_CHARS: Final = 100
 """How much of a value is shown, except as JSON: instructions can be several pages long."""
 _SECRET: Final = re.compile(r"(?:^|[._])(?:tokens?|secrets?|passwords?|(?:api_?)?keys?|credentials?)$")
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^/@\s]*@")
+_PASSWORD: Final = re.compile(r"(?<=[?&]password=)[^&\s]*")
 
 
 @app.callback()
@@ -58,7 +59,7 @@ def mask(key: str, value: Any) -> Any:
         return MASK if value else value
     match value:
         case str():
-            return _CREDENTIALS.sub(f"{MASK}@", value)
+            return _PASSWORD.sub(MASK, _CREDENTIALS.sub(f"{MASK}@", value))
         case list():
             return [mask(key, each) for each in value]
         case dict():
