@@ -75,7 +75,7 @@ models: $(INSTALLED) ## download the model files of the voice and of the offline
 test-models: $(INSTALLED)
 	@$(BIN)/antiphon models pull joe
 
-system: ## install the programs that the tests run (flite, espeak-ng, chromium, Node.js)
+system: ## install the programs that the tests run (flite, espeak-ng, chromium, Node.js, Postgres)
 	@.ci/packages
 
 bench: system models test-models ## measure every figure in the README
@@ -101,7 +101,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	  echo "This Python has no venv module. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@echo "Installing Antiphon and its tools into $(VENV). This takes about a minute, once."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,caldav,gemini,kb,local,mcp,openai,pdf,realtime,search,sim,tls,wake]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,caldav,gemini,kb,local,mcp,openai,pdf,postgres,realtime,search,sim,tls,wake]'
 	@touch $@
 
 $(NODE_INSTALLED): web/package-lock.json

@@ -1,13 +1,14 @@
 """Rules for every test: async tests run on a virtual clock, and none leaves a task running."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from antiphon.config import load
+from tests.fakes.postgres import PostgresServer, run_postgres
 from tests.fakes.virtual_loop import LOOPS
 
 
@@ -34,3 +35,16 @@ async def no_task_left_behind() -> AsyncIterator[None]:
 def models_dir() -> Path:
     """The folder of the model files. `make test` has pulled them."""
     return load(None).models_dir
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A Postgres server of this test process. It is started for the first test that needs it."""
+    with run_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> str:
+    """The address of a Postgres database with empty tables."""
+    return postgres.empty_database()

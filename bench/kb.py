@@ -35,7 +35,7 @@ from antiphon.services.kb.terms import terms, words
 from antiphon.services.kb.vectors import pack
 from antiphon.storage.knowledge import Namespace, Record, RecordType
 from antiphon.storage.sql import open_database
-from antiphon.storage.sql.full_text import NAME, quote
+from antiphon.storage.sql.full_text_sqlite import NAME, quote
 
 RESULTS: Final = Path(__file__).parent / "results"
 RECORDS: Final = 100_000

@@ -215,7 +215,7 @@ def _describe(composed: ComposedServer, endpoint: Endpoint, certificate: Iterabl
     if is_wildcard(endpoint.host) and endpoint.outside_urls:
         yield f"From other machines: {', '.join(endpoint.outside_urls)}."
     yield from certificate
-    kept = app.settings.database_path or "memory only"
+    kept = app.settings.database_name
     yield f"Model: {texts.best.model.profile.name}. Tools: {len(snapshot.tools)} (v{snapshot.version}). Data: {kept}."
     if voices is not None:
         voice = voices.best

@@ -10,9 +10,21 @@ from antiphon.storage.memory import MemoryDatabase
 from antiphon.storage.sql import Database, open_database
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[MemoryDatabase | Database]:
-    opened = MemoryDatabase() if request.param == "memory" else await open_database(tmp_path / "antiphon.db")
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str | None:
+    """Where the database is: a file, an address, or None for memory."""
+    match request.param:
+        case "memory":
+            return None
+        case "sqlite":
+            return tmp_path / "antiphon.db"
+        case _:
+            return str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+async def database(place: Path | str | None) -> AsyncIterator[MemoryDatabase | Database]:
+    opened = MemoryDatabase() if place is None else await open_database(place)
     try:
         yield opened
     finally:

@@ -171,10 +171,52 @@ def test_a_list_in_a_variable_that_is_broken_json_is_an_error(tmp_path: Path) ->
     assert problems(tmp_path, ANTIPHON_TOOLS__PATHS="[tools")[0].startswith('ANTIPHON_TOOLS__PATHS is "[tools"; ')
 
 
-@pytest.mark.parametrize("url", ["postgres://h/db", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///a?b"])
+@pytest.mark.parametrize("url", ["mysql://h/db", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///a?b"])
 def test_an_unsupported_storage_is_refused(tmp_path: Path, url: str) -> None:
     (problem,) = problems(tmp_path, f'[storage]\nurl = "{url}"')
-    assert problem.endswith('it must be "sqlite", "memory", or "sqlite:///" followed by the path of a file.')
+    assert "it must be" in problem
+    assert "the path of a file, or the address of a Postgres database" in problem
+
+
+POSTGRES_URLS = [
+    "postgresql://ann:secret@db.example:5432/antiphon",
+    "postgres://h/db",
+    "postgresql:///antiphon?host=/run/postgresql",
+    "postgresql://ann@[::1]/antiphon?sslmode=require&password=secret",
+    "postgresql://ann:se%2Fcret@h/db",
+]
+
+
+@pytest.mark.parametrize("url", POSTGRES_URLS)
+def test_the_address_of_a_postgres_database_is_kept_and_its_password_is_not_in_its_name(
+    tmp_path: Path, url: str
+) -> None:
+    settings = load(None, {"ANTIPHON_STORAGE__URL": url, "ANTIPHON_DATA_DIR": "data"}, tmp_path)
+    assert settings.database == url
+    assert settings.database_path is None
+    assert settings.keeps_data
+    assert settings.images_dir == tmp_path / "data" / "images"
+    assert "cret" not in settings.database_name
+    assert settings.database_name.startswith("postgres")
+
+
+BROKEN_POSTGRES_URLS = [
+    "postgresql://",
+    "postgresql:///",
+    "postgresql://h",
+    "postgresql://h/",
+    "postgresql://h:port/db",
+    "postgresql://a b@h/db",
+    "postgresql://u:p@ss@h/db",
+    "postgresql://h/db#x",
+    "postgresql+psycopg://h/db",
+]
+
+
+@pytest.mark.parametrize("url", BROKEN_POSTGRES_URLS)
+def test_a_broken_address_of_a_postgres_database_is_refused(tmp_path: Path, url: str) -> None:
+    (problem,) = problems(tmp_path, f'[storage]\nurl = "{url}"')
+    assert "the address of a Postgres database, such as" in problem
 
 
 def test_a_password_in_a_url_is_not_printed(tmp_path: Path) -> None:

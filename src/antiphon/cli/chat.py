@@ -36,7 +36,7 @@ async def _chat(settings: Settings, target: Target, console: Console) -> None:
         session = await _connect(settings, target, stack=stack, console=console)
         console.print('Ask "what can you do", or type "exit" to leave.')
         # Where no conversations are stored, what was typed is not stored either.
-        history = None if settings.database_path is None else settings.data_dir / CHAT_HISTORY
+        history = settings.data_dir / CHAT_HISTORY if settings.keeps_data else None
         await Chat(session, console).run(open_line_input(console, history))
 
 

@@ -20,6 +20,7 @@ _SECRET: Final = re.compile(r"(?:^|[._])(?:tokens?|secrets?|passwords?|(?:api_?)
 _PATHS: Final = {"server.tls_key"}
 """Settings with a secret's name that have the path of a file."""
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^/@\s]*@")
+_PASSWORD: Final = re.compile(r"(?<=[?&]password=)[^&\s]*")
 
 
 @app.callback()
@@ -60,7 +61,7 @@ def mask(key: str, value: Any) -> Any:
         return MASK if value else value
     match value:
         case str():
-            return _CREDENTIALS.sub(f"{MASK}@", value)
+            return _PASSWORD.sub(MASK, _CREDENTIALS.sub(f"{MASK}@", value))
         case list():
             return [mask(key, each) for each in value]
         case dict():

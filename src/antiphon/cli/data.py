@@ -27,6 +27,7 @@ PAGE: Final = 100
 AUDIT_LINES: Final = 1_000
 CHAT_HISTORY: Final = "chat_history"
 """The file in the data folder with what the local user has typed into `antiphon chat`."""
+NOTHING_STORED: Final = 'storage.url is "memory", so there is no stored data for this command.'
 BACKUP_PAGES: Final = 2_000
 """How many database pages are copied between two steps of the progress bar: 8 MB."""
 
@@ -80,7 +81,7 @@ def backup(
     config: ConfigOption = None,
 ) -> None:
     """Copy the database into one file, as a consistent snapshot. The server may keep running."""
-    source = database_file(settings_for(config))
+    source = _database_file(settings_for(config))
     if not source.exists():
         raise UsageError(f"there is no database at {source} yet, so there is nothing to back up.")
     if file.exists() and not force:
@@ -101,7 +102,8 @@ async def open_data(settings: "Settings") -> AsyncIterator["Database"]:
     """Opens the database of the settings. Raises `UsageError` if it is in memory."""
     from antiphon.compose import open_stores
 
-    database_file(settings)
+    if not settings.keeps_data:
+        raise UsageError(NOTHING_STORED)
     database = await open_stores(settings)
     try:
         yield database
@@ -109,11 +111,13 @@ async def open_data(settings: "Settings") -> AsyncIterator["Database"]:
         await database.aclose()
 
 
-def database_file(settings: "Settings") -> Path:
+def _database_file(settings: "Settings") -> Path:
     path = settings.database_path
-    if path is None:
-        raise UsageError('storage.url is "memory", so there is no stored data for this command.')
-    return path
+    if path is not None:
+        return path
+    if settings.keeps_data:
+        raise UsageError(f"{settings.database_name} is a Postgres database. Back it up with pg_dump.")
+    raise UsageError(NOTHING_STORED)
 
 
 def local_user() -> str:

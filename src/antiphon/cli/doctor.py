@@ -101,8 +101,11 @@ def check_database(settings: "Settings") -> Findings:
     from antiphon.storage.migrations import HEAD
 
     path = settings.database_path
-    if path is None:
+    if not settings.keeps_data:
         yield Finding(True, "database: in memory, so nothing is kept after the process ends")
+        return
+    if path is None:
+        yield Finding(True, f"database: {settings.database_name} (the server checks it when it starts)")
         return
     if not path.exists():
         yield Finding(True, f"database: {path} (will be created)")
@@ -195,7 +198,9 @@ def check_access(settings: "Settings") -> Findings:
         tokens = _count_tokens(settings.database_path)
         if tokens:
             yield Finding(True, f"access: clients must show a token ({tokens} valid)")
-        elif settings.database_path is None:
+        elif settings.keeps_data and settings.database_path is None:
+            yield Finding(True, "access: clients must show a token; `antiphon token list` lists them")
+        elif not settings.keeps_data:
             yield Finding(False, 'access: clients must show a token, and storage.url is "memory", which keeps none.')
         else:
             advice = "Create one with `antiphon token new`."

@@ -50,7 +50,7 @@ async def _read_pins(settings: "Settings", name: str) -> "Sequence[McpPin]":
     from antiphon.compose import open_stores
 
     path = settings.database_path
-    if path is None or not path.exists():
+    if not settings.keeps_data or (path is not None and not path.exists()):
         return ()
     database = await open_stores(settings)
     try:

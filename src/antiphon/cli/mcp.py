@@ -142,7 +142,7 @@ def _describe(pin: "McpPin", tools: "Mapping[str, Tool]", reasons: "Mapping[tupl
 async def _try(settings: "Settings", name: str, server: "McpServer") -> "Trial":
     from antiphon.services.mcp.trial import try_server
 
-    if settings.database_path is None:
+    if not settings.keeps_data:
         return await try_server(name, server, ())
     async with open_data(settings) as database:
         return await try_server(name, server, await database.mcp_pins.list(name))

@@ -88,7 +88,7 @@ class App:
 
     async def assistant(self) -> BuiltinModel:
         """Makes the offline assistant, ready to answer. What requests mean it learns in the background."""
-        cache = None if self.settings.database_path is None else self.settings.data_dir / "cache"
+        cache = self.settings.data_dir / "cache" if self.settings.keeps_data else None
         builtin = BuiltinModel(
             self.registry,
             self.services.knowledge.has_records,
@@ -182,8 +182,8 @@ def load_tools(settings: Settings) -> Registry:
 
 
 async def open_stores(settings: Settings) -> Database:
-    path = settings.database_path
-    return MemoryDatabase() if path is None else await sql.open_database(path)
+    place = settings.database
+    return MemoryDatabase() if place is None else await sql.open_database(place)
 
 
 @asynccontextmanager

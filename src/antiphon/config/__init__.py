@@ -19,7 +19,7 @@ from antiphon.config import mcp
 from antiphon.config.mcp import McpServer as McpServer
 from antiphon.config.mcp import ToolPolicy as ToolPolicy
 from antiphon.config.quoting import MAX_QUOTE_CHARS as MAX_QUOTE_CHARS
-from antiphon.config.quoting import quote
+from antiphon.config.quoting import hide_password, quote
 from antiphon.config.sections import MAX_INSTRUCTIONS_CHARS
 from antiphon.config.sections import Assistant as Assistant
 from antiphon.config.sections import Audit as Audit
@@ -174,7 +174,7 @@ class Settings:
     @property
     def images_dir(self) -> Path | None:
         """The folder of the images that were made; None if nothing is kept, as with a database in memory."""
-        return None if self.database_path is None else self.data_dir / "images"
+        return self.data_dir / "images" if self.keeps_data else None
 
     @property
     def artifact_path(self) -> Path:
@@ -187,9 +187,24 @@ class Settings:
         return tuple(self.project_dir / Path(path).expanduser() for path in self.tools.paths)
 
     @property
+    def keeps_data(self) -> bool:
+        """Whether the data outlives the process: not if the database is in memory."""
+        return self.storage.url != "memory"
+
+    @property
+    def database(self) -> Path | str | None:
+        """The SQLite file, or the address of the Postgres database; None if the data is in memory."""
+        return self.storage.url if self.storage.url.startswith("postgres") else self.database_path
+
+    @property
+    def database_name(self) -> str:
+        """How messages call the database. It has no password."""
+        return "memory only" if not self.keeps_data else hide_password(str(self.database))
+
+    @property
     def database_path(self) -> Path | None:
-        """The SQLite file; None if the data is in memory."""
-        if self.storage.url == "memory":
+        """The SQLite file; None if the data is in memory or in Postgres."""
+        if self.storage.url == "memory" or self.storage.url.startswith("postgres"):
             return None
         _, _, path = self.storage.url.partition("sqlite:///")
         return self.project_dir / Path(path).expanduser() if path else self.data_dir / "antiphon.db"

@@ -130,8 +130,15 @@ HookReference = Annotated[
 StorageUrl = Annotated[
     str,
     Field(
-        pattern=r"^(sqlite|memory|sqlite:///[^:?][^?]*)$",
-        description='"sqlite", "memory", or "sqlite:///" followed by the path of a file',
+        pattern=(
+            r"^(sqlite|memory|sqlite:///[^:?][^?]*|"
+            r"postgres(ql)?://([^\s@/?#:]+(:[^\s@/?#]*)?@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])?(:\d{1,5})?/"
+            r"[^\s@/?#]+(\?[^\s#]+)?)$"
+        ),
+        description=(
+            '"sqlite", "memory", "sqlite:///" followed by the path of a file, or the address of a Postgres database, '
+            'such as "postgresql://user:password@host:5432/name", with special characters of the password as %XX'
+        ),
     ),
 ]
 
@@ -333,6 +340,7 @@ class Knowledge(Section):
 
 class Storage(Section):
     url: StorageUrl = "sqlite"
+    """A password belongs into the variable ANTIPHON_STORAGE__URL, or into PGPASSWORD."""
     retention_days: Days = 0
 
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from sqlalchemy import Connection, StaticPool, create_engine
 
-from antiphon.storage.sql import full_text
 from antiphon.storage.sql.connections import Connections, Done
+from antiphon.storage.sql.full_text import index_of
 from antiphon.storage.sql.knowledge import SqlKnowledgeStore, first_state
 from antiphon.storage.sql.tables import kb_passages, kb_records, kb_state
 
@@ -22,7 +22,9 @@ class InlineSqlite:
     def __init__(self) -> None:
         self._connection: Connection | None = None
 
-    async def run(self, work: Callable[[Connection], Done], *, in_transaction: bool = False) -> Done:
+    async def run(
+        self, work: Callable[[Connection], Done], *, in_transaction: bool = False, is_long: bool = False
+    ) -> Done:
         connection = self._connection or self._open()
         if not in_transaction:
             return work(connection)
@@ -50,7 +52,7 @@ class InlineSqlite:
         for table in (kb_records, kb_passages, kb_state):
             table.create(connection)
         connection.execute(first_state())
-        full_text.create(connection)
+        index_of(connection).create(connection)
         return connection
 
 

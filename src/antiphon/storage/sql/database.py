@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -14,14 +15,16 @@ from antiphon.storage.changes import Changes, LocalChanges
 from antiphon.storage.migrations import FOLDER, HEAD
 from antiphon.storage.sql.calendar import SqlCalendarStore
 from antiphon.storage.sql.commands import SqlCommandStore
-from antiphon.storage.sql.connections import Connections
+from antiphon.storage.sql.connections import Connections, Worker
 from antiphon.storage.sql.conversations import SqlConversationStore, SqlVoiceCallStore
 from antiphon.storage.sql.knowledge import SqlKnowledgeStore
 from antiphon.storage.sql.limits import SqlLimitStore
 from antiphon.storage.sql.lists import SqlListStore, SqlToolValueStore
+from antiphon.storage.sql.locks import lock
 from antiphon.storage.sql.mcp_pins import SqlMcpPinStore
 from antiphon.storage.sql.overview import SqlEventStore, SqlOverviewStore
 from antiphon.storage.sql.people import SqlBlockStore, SqlTokenStore
+from antiphon.storage.sql.postgres import PostgresWorker, name_of, parse_url
 from antiphon.storage.sql.recordings import SqlRecordingStore
 from antiphon.storage.sql.reminders import SqlReminderStore
 from antiphon.storage.sql.sessions import SqlMessageStore, SqlSessionStore
@@ -72,16 +75,30 @@ class Database:
         await self._connections.aclose()
 
 
-async def open_database(path: Path) -> Database:
-    """Opens a SQLite file, and creates it if necessary. Any number of processes may have it open."""
-    await asyncio.to_thread(make_file, path)
-    connections = Connections(SqliteWorker(path), str(path))
+async def open_database(place: Path | str) -> Database:
+    """Opens a SQLite file, which it creates if necessary, or the Postgres database of an address. Any number of
+    processes may have it open."""
+    name, make_worker, make_reader = await _workers_for(place)
+    connections = Connections(make_worker(), name)
     try:
-        await upgrade(connections, str(path))
+        await upgrade(connections, name)
     except BaseException:
         await connections.aclose()
         raise
-    return Database(connections, Connections(SqliteWorker(path), str(path)))
+    return Database(connections, Connections(make_reader(), name))
+
+
+_READERS: Final = 2
+"""How many connections to Postgres search the knowledge base."""
+
+
+async def _workers_for(place: Path | str) -> tuple[str, Callable[[], Worker], Callable[[], Worker]]:
+    """Returns the name of the database, and what makes the workers for its conversations and for its searches."""
+    if isinstance(place, Path):
+        await asyncio.to_thread(make_file, place)
+        return str(place), lambda: SqliteWorker(place), lambda: SqliteWorker(place)
+    url, name = parse_url(place), name_of(place)
+    return name, lambda: PostgresWorker(url, name), lambda: PostgresWorker(url, name, _READERS)
 
 
 def make_file(path: Path) -> None:
@@ -99,17 +116,31 @@ _RETRY_S: Final = 0.02
 
 
 async def upgrade(connections: Connections, name: str) -> None:
+    """Migrates the tables. Of several processes that start at the same time, one does it, and the others wait."""
+    is_sqlite = connections.dialect == "sqlite"
+
     def is_current(connection: Connection) -> bool:
         return _version(connection, name) == HEAD
 
     def migrate(connection: Connection) -> None:
-        # The transaction keeps other processes out, so the second of two finds the work done.
+        # The transaction of SQLite keeps other processes out; that of Postgres needs a lock. So the second of two
+        # processes finds the work done.
+        lock(connection, "migrations")
         if not is_current(connection):
             _migrate(connection)
 
-    await connections.autocommit(_write_ahead)
+    await connections.autocommit(_write_ahead if is_sqlite else lambda connection: _check_encoding(connection, name))
     if not await connections.autocommit(is_current):
-        await connections.in_transaction(migrate)
+        await connections.in_transaction(migrate, is_long=True)
+
+
+def _check_encoding(connection: Connection, name: str) -> None:
+    encoding = connection.scalar(text("SHOW server_encoding"))
+    if encoding != "UTF8":
+        raise StorageError(
+            f"The database {name} has the encoding {encoding}, which cannot hold every text. "
+            "Create it with: createdb --template=template0 --encoding=UTF8"
+        )
 
 
 def _write_ahead(connection: Connection) -> None:

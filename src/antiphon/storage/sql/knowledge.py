@@ -1,4 +1,4 @@
-"""The records of the knowledge base. What is only for SQLite is in `full_text.py`."""
+"""The records of the knowledge base. What differs between the databases is in `full_text.py`."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -34,8 +34,8 @@ from antiphon.storage.knowledge import (
     RecordConflict,
     RecordType,
 )
-from antiphon.storage.sql import full_text
 from antiphon.storage.sql.connections import Connections, KeyTakenError
+from antiphon.storage.sql.full_text import index_of
 from antiphon.storage.sql.tables import kb_passages as passages
 from antiphon.storage.sql.tables import kb_records as records
 from antiphon.storage.sql.tables import kb_state as state
@@ -82,6 +82,7 @@ _IS_TAKEN: Final = select(
 )
 _PUBLISH_AS: Final = update(records).where(records.c.seq == bindparam("of")).values(batch=LIVE, id=bindparam("name"))
 _CHANGE: Final = update(state).values(version=state.c.version + 1)
+"""The first statement of every change, since it keeps all other changes waiting until the transaction ends."""
 _RENEW: Final = update(state).values(version=state.c.version + 1, epoch=state.c.epoch + 1, embedder=bindparam("model"))
 _STATE: Final = select(state.c.version, state.c.epoch, state.c.embedder)
 _SOME_OF_BATCH: Final = select(records.c.seq).where(records.c.batch == bindparam("of")).limit(DELETED_AT_ONCE)
@@ -151,7 +152,7 @@ class SqlKnowledgeStore:
     async def stage(self, batch: str, staged: Sequence[tuple[Record, Sequence[Passage]]]) -> None:
         def write(connection: Connection) -> None:
             seqs = [_stage(connection, batch, record, parts) for record, parts in staged]
-            full_text.add(connection, seqs)
+            index_of(connection).add(connection, seqs)
 
         try:
             await self._connections.in_transaction(write)
@@ -162,19 +163,18 @@ class SqlKnowledgeStore:
         names = {"staged": batch, "replaced": f"{REPLACED}by {batch}"}
 
         def write(connection: Connection) -> Published:
+            connection.execute(_CHANGE)
             updated = connection.execute(_REPLACE, names).rowcount
             published = connection.execute(_PUBLISH, names).rowcount
-            connection.execute(_CHANGE)
             return Published(published - updated, updated)
 
-        published = await self._connections.in_transaction(write)
+        published = await self._connections.in_transaction(write, is_long=True)
         if published.updated:
             await self.sweep([names["replaced"]])
         return published
 
     async def publish_beside(self, batch: str) -> Sequence[str]:
         def write(connection: Connection) -> Sequence[str]:
-            # It comes first, since it locks out every other change until the ids are taken.
             connection.execute(_CHANGE)
             staged = connection.execute(_STAGED, {"staged": batch}).all()
             return [_publish_beside(connection, seq=seq, id=id, owner=owner) for seq, id, owner in staged]
@@ -224,20 +224,19 @@ class SqlKnowledgeStore:
 
     async def remove(self, id: str, owner: str) -> bool:
         def write(connection: Connection) -> bool:
+            connection.execute(_CHANGE)
             seqs = list(connection.scalars(_FIND, {"whose": owner, "name": id}))
             _delete_records(connection, seqs)
-            connection.execute(_CHANGE)
             return bool(seqs)
 
         return await self._connections.in_transaction(write)
 
     async def remove_owner(self, owner: str) -> int:
         def write(connection: Connection) -> int:
-            removed = connection.execute(_DISOWN, {"whose": owner}).rowcount
             connection.execute(_CHANGE)
-            return removed
+            return connection.execute(_DISOWN, {"whose": owner}).rowcount
 
-        removed = await self._connections.in_transaction(write)
+        removed = await self._connections.in_transaction(write, is_long=True)
         await self.sweep([f"{REPLACED}by nothing"])
         return removed
 
@@ -258,10 +257,10 @@ class SqlKnowledgeStore:
         return KnowledgeState(*row)
 
     async def frequencies(self, words: Sequence[str]) -> Sequence[int]:
-        return await self._readers.autocommit(lambda it: [full_text.frequency(it, word) for word in words])
+        return await self._readers.autocommit(lambda it: [index_of(it).frequency(it, word) for word in words])
 
     async def match(self, words: Sequence[str], limit: int, *, every: bool = False) -> Sequence[int]:
-        return await self._readers.autocommit(lambda it: full_text.match(it, words, limit, every=every))
+        return await self._readers.autocommit(lambda it: index_of(it).match(it, words, limit, every=every))
 
     async def passages(self, passages: Sequence[int], readable: Readable) -> Sequence[PassageHit]:
         wanted = _select_hits(readable)
@@ -294,22 +293,22 @@ class SqlKnowledgeStore:
 
     async def clear_vectors(self, embedder: str) -> None:
         def write(connection: Connection) -> None:
-            connection.execute(_CLEAR_VECTORS)
             connection.execute(_RENEW, {"model": embedder})
+            connection.execute(_CLEAR_VECTORS)
 
-        await self._connections.in_transaction(write)
+        await self._connections.in_transaction(write, is_long=True)
 
     async def reindex(self) -> int:
         def write(connection: Connection) -> int:
-            full_text.rebuild(connection)
+            index_of(connection).rebuild(connection)
             return int(connection.scalar(_PASSAGES) or 0)
 
-        return await self._connections.in_transaction(write)
+        return await self._connections.in_transaction(write, is_long=True)
 
     async def _write(self, statement: Executable, params: Sequence[Mapping[str, Any]]) -> None:
         def write(connection: Connection) -> None:
-            connection.execute(statement, params)
             connection.execute(_CHANGE)
+            connection.execute(statement, params)
 
         if params:
             await self._connections.in_transaction(write)
@@ -341,7 +340,7 @@ def _delete_some(connection: Connection, batch: str) -> bool:
 
 def _delete_records(connection: Connection, seqs: Sequence[int]) -> None:
     if seqs:
-        full_text.remove(connection, seqs)
+        index_of(connection).remove(connection, seqs)
         connection.execute(_DELETE, {"seqs": seqs})
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, bindparam, delete, func, select
 
 from antiphon.storage.lists import ListFull, ListItem
 from antiphon.storage.sql.connections import Connections
+from antiphon.storage.sql.locks import lock
 from antiphon.storage.sql.tables import list_items, tool_values
 from antiphon.storage.tool_values import ToolStorageFull, ToolValue
 
@@ -49,6 +50,7 @@ class SqlListStore:
         place = {"owner": items[0].user, "name": items[0].list}
 
         def add(connection: Connection) -> list[ListItem]:
+            lock(connection, "list_items", place["owner"])
             known = set(connection.scalars(_KNOWN_KEYS, place | {"keys": list(distinct)}))
             new = [item for key, item in distinct.items() if key not in known]
             if not new:
@@ -98,6 +100,7 @@ class SqlToolValueStore:
         of_key = _key(value.tool, value.user, value.key)
 
         def put(connection: Connection) -> None:
+            lock(connection, "tool_values", value.tool, value.user)
             if connection.scalar(_HAS_KEY, of_key) is None:
                 count = connection.scalar(_COUNT_KEYS, {"of_tool": value.tool, "owner": value.user}) or 0
                 if count >= max_keys:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy import bindparam, or_, select, update
+from sqlalchemy import Text, bindparam, or_, select, update
 
 from antiphon.storage.mcp_pins import McpPin
 from antiphon.storage.sql.connections import Connections
 from antiphon.storage.sql.tables import mcp_pins
 
-_OF_SERVER: Final = or_(bindparam("of_server").is_(None), mcp_pins.c.server == bindparam("of_server"))
-_OF_TOOL: Final = or_(bindparam("of_tool").is_(None), mcp_pins.c.tool == bindparam("of_tool"))
+_OF_SERVER: Final = or_(bindparam("of_server", type_=Text).is_(None), mcp_pins.c.server == bindparam("of_server"))
+_OF_TOOL: Final = or_(bindparam("of_tool", type_=Text).is_(None), mcp_pins.c.tool == bindparam("of_tool"))
 
 _LIST: Final = select(mcp_pins).where(_OF_SERVER).order_by(mcp_pins.c.server, mcp_pins.c.tool)
 _MISS: Final = update(mcp_pins).where(_OF_SERVER, _OF_TOOL).values(is_offered=False)

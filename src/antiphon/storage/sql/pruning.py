@@ -14,7 +14,8 @@ PARENT_ROWS: Final = 20
 def delete_some(table: Table, where: ColumnElement[bool], most: int = ROWS) -> Delete:
     """Makes a DELETE of at most `most` rows. The table's key must be one column."""
     (key,) = table.primary_key
-    return delete(table).where(key.in_(select(key).where(where).limit(most)))
+    # The condition is there twice: Postgres checks the outer one again for a row that it had to wait for.
+    return delete(table).where(key.in_(select(key).where(where).limit(most)), where)
 
 
 async def delete_in_batches(connections: Connections, statement: Delete, params: Params) -> int:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, exists, func, insert
 from antiphon.storage.reminders import Delivery, OpenRing, ReminderRecord, Ring
 from antiphon.storage.sessions import Fence, SentMessages
 from antiphon.storage.sql.connections import Connections
+from antiphon.storage.sql.locks import lock
 from antiphon.storage.sql.sessions import SqlMessageStore, check_fence
 from antiphon.storage.sql.tables import reminders, ring_deliveries, rings
 
@@ -34,6 +35,9 @@ _MOVE: Final = update(reminders).where(*_STILL_DUE).values(due_ms=bindparam("nex
 _CLEAR: Final = delete(reminders).where(_OF_USER)
 
 _RING: Final = insert(rings)
+_UNHEARD: Final = (
+    select(rings.c.id).where(rings.c.reminder_id == bindparam("reminder"), rings.c.heard_ms.is_(None)).with_for_update()
+)
 _REPLACE_UNTOLD: Final = delete(rings).where(
     rings.c.reminder_id == bindparam("reminder"),
     rings.c.heard_ms.is_(None),
@@ -52,7 +56,13 @@ _DELIVERIES: Final = (
     .where(ring_deliveries.c.ring_id.in_(bindparam("ids", expanding=True)))
     .order_by(ring_deliveries.c.at_ms, ring_deliveries.c.session_id)
 )
-_KNOWN: Final = select(func.count()).select_from(rings).where(rings.c.id.in_(bindparam("ids", expanding=True)))
+_KNOWN: Final = (
+    select(rings.c.id)
+    .where(rings.c.id.in_(bindparam("ids", expanding=True)))
+    .order_by(rings.c.id)
+    .with_for_update(read=True, key_share=True)
+)
+"""Postgres keeps the rows from being deleted until the transaction ends."""
 _DELIVERED: Final = (
     select(func.count())
     .select_from(ring_deliveries)
@@ -89,6 +99,7 @@ class SqlReminderStore:
 
     async def add(self, record: ReminderRecord, limit: int) -> bool:
         def write(connection: Connection) -> bool:
+            lock(connection, "reminders", record.user)
             if connection.execute(_COUNT, {"owner": record.user}).scalar_one() >= limit:
                 return False
             connection.execute(_ADD, asdict(record))
@@ -120,6 +131,8 @@ class SqlReminderStore:
             # This statement decides which process rings: it waits for the others, and finds the row or does not.
             if not connection.execute(_FINISH if next_due_ms is None else _MOVE, keys).rowcount:
                 return None
+            # This waits for deliveries under way, so that the next statement sees them.
+            connection.execute(_UNHEARD, {"reminder": record.id}).close()
             connection.execute(_REPLACE_UNTOLD, {"reminder": record.id})
             connection.execute(_RING, asdict(ring))
             return ring
@@ -142,7 +155,7 @@ class SqlReminderStore:
 
         def write(connection: Connection) -> bool:
             check_fence(connection, fence)
-            if connection.execute(_KNOWN, {"ids": ids}).scalar_one() < len(ids):
+            if len(connection.execute(_KNOWN, {"ids": ids}).all()) < len(ids):
                 return False
             if connection.execute(_DELIVERED, {"ids": ids, "session": fence.session_id}).scalar_one():
                 return False

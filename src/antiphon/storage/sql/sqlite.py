@@ -1,38 +1,22 @@
 """Runs work on SQLite: one connection in its own thread."""
 
-import asyncio
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
-from typing import Any, Final, Generic
+from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import OperationalError
 
-from antiphon.storage.base import StorageError
 from antiphon.storage.sql.connections import Done
+from antiphon.storage.sql.threads import Job, JobThreads
 
 BUSY_TIMEOUT_S: Final = 5.0
 """How long a statement waits for another process to finish writing."""
 STUCK_TIMEOUT_S: Final = 0.1
 """How long a statement waits after another one has timed out, until a write succeeds. Otherwise all work in the queue
 would wait for the full time, one after the other."""
-
-
-class _Job(Generic[Done]):
-    """A unit of work, its result, and the future of its caller."""
-
-    __slots__ = ("done", "error", "result", "work")
-
-    def __init__(self, work: Callable[[Connection], Done], done: asyncio.Future[None]) -> None:
-        self.work = work
-        self.done = done
-        self.result: Done
-        self.error: BaseException | None = None
 
 
 class SqliteWorker:
@@ -48,56 +32,38 @@ class SqliteWorker:
     dialect: Final = "sqlite"
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._threads = JobThreads(lambda: _Runner(path), str(path))
+
+    async def run(
+        self, work: Callable[[Connection], Done], *, in_transaction: bool = False, is_long: bool = False
+    ) -> Done:
+        """Runs the work. Long work needs no permission here, since a statement has no time-out."""
+        return await self._threads.run(work, in_transaction=in_transaction)
+
+    async def aclose(self) -> None:
+        await self._threads.aclose()
+
+
+class _Runner:
+    def __init__(self, path: Path) -> None:
         self._engine = _make_engine(path)
         self._connection: Connection | None = None
         self._changes_when_stuck: int | None = None
         """None unless another program keeps the file locked."""
-        self._loop = asyncio.get_running_loop()
-        self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
-        self._open = True
-        # A daemon, so that it does not delay the end of the program: what was committed is safe.
-        self._thread = Thread(target=self._serve, name=f"sqlite {path.name}", daemon=True)
-        self._thread.start()
 
-    async def run(self, work: Callable[[Connection], Done], *, in_transaction: bool = False) -> Done:
-        if not self._open:
-            raise StorageError(f"The database {self._path} was closed. Open it again to use it.")
-        job = _Job(_in_transaction(work) if in_transaction else work, self._loop.create_future())
-        self._jobs.put(job)
-        try:
-            await asyncio.shield(job.done)
-        except asyncio.CancelledError:
-            await asyncio.wait([job.done])
-            raise
-        if job.error is not None:
-            raise job.error
-        return job.result
-
-    async def aclose(self) -> None:
-        """Waits for all work in the queue, and closes the connection."""
-        self._open = False
-        self._jobs.put(None)
-        await asyncio.to_thread(self._thread.join)
-
-    def _serve(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            self._perform(job)
-            # The loop may be closed already, and then the result is not needed.
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(job.done.set_result, None)
-        if self._connection is not None:
-            self._connection.close()
-
-    def _perform(self, job: _Job[Any]) -> None:
+    def perform(self, job: Job[Any]) -> None:
         try:
             if self._connection is None:
                 self._connection = self._engine.connect()
-            job.result = job.work(self._connection)
+            job.result = (_in_transaction if job.in_transaction else _plainly)(job.work, self._connection)
         except BaseException as error:
             job.error = error
         if self._connection is not None:
             self._adapt(self._connection, _is_locked(job.error))
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
 
     def _adapt(self, connection: Connection, is_locked: bool) -> None:
         """Sets how long the next statement waits for other programs."""
@@ -121,20 +87,21 @@ def _set_busy_timeout(driver: sqlite3.Connection, timeout_s: float) -> None:
     driver.execute(f"PRAGMA busy_timeout = {round(timeout_s * 1000)}").close()
 
 
-def _in_transaction(work: Callable[[Connection], Done]) -> Callable[[Connection], Done]:
-    def run(connection: Connection) -> Done:
-        # This waits for other writers. A transaction that begins with a read would fail later instead of waiting.
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-        try:
-            done = work(connection)
-            connection.exec_driver_sql("COMMIT")
-        except BaseException:
-            # The driver's rollback does nothing if SQLite has already ended the transaction, as it does on a full disk.
-            connection.connection.rollback()
-            raise
-        return done
+def _plainly(work: Callable[[Connection], Done], connection: Connection) -> Done:
+    return work(connection)
 
-    return run
+
+def _in_transaction(work: Callable[[Connection], Done], connection: Connection) -> Done:
+    # This waits for other writers. A transaction that begins with a read would fail later instead of waiting.
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    try:
+        done = work(connection)
+        connection.exec_driver_sql("COMMIT")
+    except BaseException:
+        # The driver's rollback does nothing if SQLite has already ended the transaction, as it does on a full disk.
+        connection.connection.rollback()
+        raise
+    return done
 
 
 def _make_engine(path: Path) -> Engine:

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from msgspec import json
 from msgspec.structs import asdict
-from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, update
 
 from antiphon.storage.base import CALLS_KEPT_PER_SESSION, AuditLine, CallRecord, Confirmation
-from antiphon.storage.sql.connections import Connections, KeyTakenError
+from antiphon.storage.sql.connections import Connections, KeyTakenError, Params
+from antiphon.storage.sql.locks import lock
 from antiphon.storage.sql.pruning import PruneCounter, delete_in_batches, delete_some
 from antiphon.storage.sql.tables import audit, calls, confirmations
 
@@ -189,13 +190,20 @@ _DELETE_LINES_BEFORE: Final = delete_some(audit, audit.c.ts_ms < bindparam("at_m
 _DECODER: Final = json.Decoder(AuditLine)
 
 
+def _append(connection: Connection, rows: Sequence[Params]) -> None:
+    # Without the lock, a number could appear after a higher one, and a reader that continues would never see its line.
+    lock(connection, "audit")
+    connection.execute(_APPEND, rows)
+
+
 class SqlAuditStore:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
     async def append(self, lines: Sequence[AuditLine]) -> None:
         if lines:
-            await self._connections.change_all(_APPEND, [_row(line) for line in lines])
+            rows = [_row(line) for line in lines]
+            await self._connections.in_transaction(lambda connection: _append(connection, rows))
 
     async def read(self, since_ms: int = 0, *, after: int = 0, limit: int = 1000) -> Sequence[tuple[int, AuditLine]]:
         rows = await self._connections.fetch(_READ, {"after": after, "since_ms": since_ms, "count": limit})

@@ -5,7 +5,7 @@ from typing import Final
 import sqlalchemy as sa
 from alembic import op
 
-from antiphon.storage.sql import full_text
+from antiphon.storage.sql.full_text import index_of
 
 revision: Final = "0006"
 down_revision: Final = "0005"
@@ -48,4 +48,5 @@ def upgrade() -> None:
         sa.Column("embedder", sa.Text, nullable=False),
     )
     op.bulk_insert(state, [{"id": 1, "version": 0, "epoch": 0, "embedder": ""}])
-    full_text.create(op.get_bind())
+    connection = op.get_bind()
+    index_of(connection).create(connection)

@@ -1,0 +1,63 @@
+"""Connections of psycopg that do not wait forever, and that accept every text. Needs the extra `postgres`."""
+
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg.abc import PQGen
+from psycopg.adapt import Dumper
+from psycopg.pq import TransactionStatus
+
+TIMEOUT_S: Final = 5.0
+"""How long a connection, a statement or a lock may take."""
+SILENCE_S: Final = 2.0
+"""How much longer than a statement may take the client waits for the server's answer. A server that is frozen, or a
+network that drops everything, does not even tell that a statement took too long."""
+
+# Those of storage.url come first. The last four let the system notice a server whose machine or network is gone.
+_PARAMETERS: Final = {
+    "application_name": "antiphon",
+    "client_encoding": "utf8",
+    "connect_timeout": round(TIMEOUT_S),
+    "tcp_user_timeout": round(TIMEOUT_S * 1000),
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+}
+
+Result = TypeVar("Result")
+
+
+class TimedConnection(psycopg.Connection[Any]):
+    timeout_s: float = TIMEOUT_S + SILENCE_S
+    """How long the server may be silent."""
+
+    def wait(self, gen: PQGen[Result], interval: float = 0.1, timeout: float | None = None) -> Result:
+        try:
+            return super().wait(gen, interval, self.timeout_s if timeout is None else timeout)
+        except psycopg.OperationalError as error:
+            if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
+                raise
+            # The answer may still come, and must not be taken for the answer of another statement.
+            self.pgconn.finish()
+            raise psycopg.OperationalError("the server does not answer") from error
+
+    def set_timeout(self, timeout_s: float) -> None:
+        """Sets how long a statement may take, and how long it may wait for a lock."""
+        self.timeout_s = timeout_s + SILENCE_S
+        milliseconds = round(timeout_s * 1000)
+        self.execute(f"SET statement_timeout = {milliseconds}; SET lock_timeout = {milliseconds}".encode())
+
+
+class _TextDumper(Dumper):
+    """Replaces the character NUL, which Postgres cannot store, as a decoder does with what it cannot read."""
+
+    def dump(self, obj: str) -> bytes:
+        return obj.replace("\0", "\ufffd").encode()
+
+
+def connect(_dialect: Any, _record: Any, arguments: Any, parameters: Any) -> TimedConnection:
+    """Makes a connection, as an event of SQLAlchemy."""
+    connection = TimedConnection.connect(*arguments, autocommit=True, **(_PARAMETERS | parameters))
+    connection.adapters.register_dumper(str, _TextDumper)
+    connection.set_timeout(TIMEOUT_S)
+    return connection
