@@ -67,10 +67,6 @@ class Connections:
         """Runs work in one transaction. If it raises an error, nothing is changed."""
         return await self._do(work, in_transaction=True, is_long=is_long)
 
-    @property
-    def dialect(self) -> str:
-        return self._worker.dialect
-
     def insert(self, table: Table) -> "sqlite.Insert | postgresql.Insert":
         return insert_into(table, self._worker.dialect)
 

@@ -22,6 +22,7 @@ from antiphon.storage.sql.limits import SqlLimitStore
 from antiphon.storage.sql.lists import SqlListStore, SqlToolValueStore
 from antiphon.storage.sql.locks import lock
 from antiphon.storage.sql.mcp_pins import SqlMcpPinStore
+from antiphon.storage.sql.notifications import PostgresChanges
 from antiphon.storage.sql.overview import SqlEventStore, SqlOverviewStore
 from antiphon.storage.sql.people import SqlBlockStore, SqlTokenStore
 from antiphon.storage.sql.postgres import PostgresWorker, name_of, parse_url
@@ -38,8 +39,11 @@ _WRITE: Final = text("UPDATE alembic_version SET version_num = version_num")
 class Database:
     """The stores of one database. The caller that opens it must close it."""
 
-    def __init__(self, connections: Connections, readers: Connections | None = None) -> None:
-        """`readers` do what takes long and changes nothing, beside the other work."""
+    def __init__(
+        self, connections: Connections, readers: Connections | None = None, changes: Changes | None = None
+    ) -> None:
+        """`readers` do what takes long and changes nothing, beside the other work. Without `changes`, other processes
+        notice changes when they look."""
         self._connections = connections
         self._readers = readers
         self.calls = SqlCallStore(connections)
@@ -59,7 +63,7 @@ class Database:
         self.mcp_pins = SqlMcpPinStore(connections)
         self.commands = SqlCommandStore(connections)
         self.limits = SqlLimitStore(connections)
-        self.changes: Changes = LocalChanges()
+        self.changes = changes or LocalChanges()
         self.events = SqlEventStore(connections)
         self.overview = SqlOverviewStore(readers or connections, self.knowledge)
         self.recordings = SqlRecordingStore(connections)
@@ -85,7 +89,8 @@ async def open_database(place: Path | str) -> Database:
     except BaseException:
         await connections.aclose()
         raise
-    return Database(connections, Connections(make_reader(), name))
+    changes = None if isinstance(place, Path) else PostgresChanges(connections, parse_url(place))
+    return Database(connections, Connections(make_reader(), name), changes)
 
 
 _READERS: Final = 2
