@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections import Counter
 from contextlib import suppress
-from pathlib import Path
 from random import Random
 
 from antiphon.storage.reminders import ReminderRecord
@@ -15,7 +14,7 @@ from tests.fault.servers import Client, Served, Servers
 async def set_reminders(servers: Servers, count: int, within_s: float, seed: int) -> set[str]:
     """Stores reminders of the local user that come due from now on, and returns the ids under which they will ring."""
     rng, now_ms = Random(seed), round(time.time() * 1000)
-    database = await open_database(Path(servers.folder) / "antiphon.db")
+    database = await open_database(servers.place)
     rings = set()
     try:
         for number in range(count):

@@ -1,10 +1,9 @@
-"""A whole server with a slow model: `python -m tests.fault.server_child FOLDER DRAIN_S MODEL`.
-
-It says its port, and serves.
+"""A whole server with a slow model. It reads its pickled `Node` from stdin, says its port, and serves.
 
 The model does what the last typed words say. "tell NAME COUNT" is answered by so many numbered words, a tenth of a
 second each. With "look first" before it, the time is looked up once. "who said what" is answered by the roles of all
-messages that the model was given. "recite COUNT" is answered by so many words, of which the voice can be read.
+messages that the model was given. "recite COUNT" is answered by so many words, of which the voice can be read. With
+"book" before it, a timer with that label is set first.
 
 The voice hears the words of `RECITED`, and what it says can be read (`tests/fakes/spelling.py`). With the model
 "native", the server itself cannot speak: only the model has a voice.
@@ -12,16 +11,18 @@ The voice hears the words of `RECITED`, and what it says can be read (`tests/fak
 With "dies-after=METHOD:COUNT", it kills itself after that method of the store of reminders has been called as often.
 """
 
+import asyncio
 import os
+import pickle
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 from antiphon.clock import SystemClock
 from antiphon.compose import open_app
-from antiphon.config import Settings
+from antiphon.config import Settings, Storage
 from antiphon.models.base import CallRequested, Event, MessageComplete, Prompt, StopReason, TextDelta, TextProfile
 from antiphon.security.origin import own_origins
 from antiphon.security.quota import Quota
@@ -29,6 +30,9 @@ from antiphon.server.app import make_app
 from antiphon.server.authenticator import Authenticator
 from antiphon.server.serving import Server, listen, run_loop
 from antiphon.services.reminders import Scheduler
+from antiphon.session import hub as hub_module
+from antiphon.session import stored_session
+from antiphon.session.nodes import Nodes
 from antiphon.session.ringing import Listeners
 from antiphon.telemetry import log
 from antiphon.tools.call import ToolCall
@@ -36,7 +40,18 @@ from antiphon.transcript import AssistantMessage, ToolMessage, UserMessage
 from tests.fakes.paced import Paced
 from tests.fakes.spelling import SpellingVoice
 from tests.fakes.voice import FakeEngines
-from tests.fault.servers import DIES_AFTER, LOOK_FIRST, QUESTION_WORDS, RECITE, RESTARTING, ROLES, recital, story
+from tests.fault.servers import (
+    BOOK,
+    DIES_AFTER,
+    LOOK_FIRST,
+    QUESTION_WORDS,
+    RECITE,
+    RESTARTING,
+    ROLES,
+    Node,
+    recital,
+    story,
+)
 
 NAMES = {UserMessage: "user", AssistantMessage: "assistant", ToolMessage: "tool"}
 
@@ -47,6 +62,11 @@ class Storyteller:
     async def reply(self, prompt: Prompt) -> AsyncIterator[Event]:
         asked = next(message.text for message in reversed(prompt.messages) if isinstance(message, UserMessage))
         looked = any(isinstance(message, ToolMessage) for message in prompt.messages)
+        booked = isinstance(prompt.messages[-1], ToolMessage)
+        if asked.startswith(BOOK) and not booked:
+            yield CallRequested(ToolCall(None, "set_timer", {"duration": "20 hours", "label": asked}))
+            yield MessageComplete(StopReason.CALLS)
+            return
         if asked.startswith(LOOK_FIRST) and not looked:
             yield CallRequested(ToolCall(None, "get_current_time", {}))
             yield MessageComplete(StopReason.CALLS)
@@ -72,9 +92,15 @@ def die_after(store: object, name: str, count: int) -> None:
     setattr(store, name, call)
 
 
-async def main(folder: Path, drain_s: float, model_name: str) -> None:
+async def main(node: Node) -> None:
     log.configure(json=True, level="info")
-    async with open_app(Settings(project_dir=folder, data_dir=folder)) as app:
+    model_name, drain_s = node.model, node.drain_s
+    SystemClock.now_ms = lambda self: time.time_ns() // 1_000_000 + node.clock_ms  # type: ignore[method-assign]
+    if node.lease_ms is not None:
+        stored_session.LEASE_MS = hub_module.LEASE_MS = node.lease_ms  # type: ignore[misc, attr-defined]
+        hub_module.RENEW_S = node.lease_ms / 1000 / 3  # type: ignore[misc]
+    settings = Settings(project_dir=node.folder, data_dir=node.folder, storage=Storage(url=node.url))
+    async with open_app(settings) as app:
         sockets = listen("127.0.0.1", 0)
         port = int(sockets[0].getsockname()[1])
         model = Paced(await app.assistant() if model_name == "builtin" else Storyteller())
@@ -92,6 +118,8 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
             die_after(app.database.reminders, method, int(count))
         scheduler = Scheduler(app.services.reminders, Listeners(hub, app.database.reminders, SystemClock()))
         authenticator = Authenticator(app.database.tokens, app.database.blocks, SystemClock(), required=False)
+        database = app.database
+        nodes = Nodes(hub, database.commands, database.changes, lambda user: database.overview.sessions(20, user=user))
         asgi = make_app(hub, authenticator, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
 
         async def drain() -> None:
@@ -102,8 +130,13 @@ async def main(folder: Path, drain_s: float, model_name: str) -> None:
             scheduler.start()
             os.write(1, f"{port}\n".encode())
 
-        await Server(asgi, host="127.0.0.1", port=port, on_drain=drain, on_started=started).serve(sockets)
+        looking = asyncio.create_task(nodes.run())
+        try:
+            await Server(asgi, host="127.0.0.1", port=port, on_drain=drain, on_started=started).serve(sockets)
+        finally:
+            looking.cancel()
+            await asyncio.wait([looking])
 
 
 if __name__ == "__main__":
-    run_loop(main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]))
+    run_loop(main(pickle.load(sys.stdin.buffer)))

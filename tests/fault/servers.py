@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import pickle
 import signal
 import sqlite3
 from collections.abc import AsyncIterator, Iterable
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+import psycopg
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
@@ -18,6 +20,7 @@ from tests.fakes.fork_server import Forked
 PATIENCE_S: Final = 15.0
 """How long to wait for one message. Other tests may be using all cores."""
 LOOK_FIRST: Final = "look first and "
+BOOK: Final = "book "
 ROLES: Final = "who said what"
 RECITE: Final = "recite"
 RECITED: Final = (
@@ -71,18 +74,41 @@ class Endpoint(Protocol):
     def url(self) -> str: ...
 
 
-class Servers:
-    """Any number of server processes that share a folder, and so a database."""
+@dataclass(frozen=True)
+class Node:
+    """What a server process is started with."""
 
-    def __init__(self, folder: Path) -> None:
+    folder: Path
+    url: str
+    """The address of the database."""
+    drain_s: float = 5.0
+    model: str = "storyteller"
+    """ "storyteller", "native" for one whose voice only it has, or "builtin" for the offline assistant, slowly."""
+    clock_ms: int = 0
+    """How far its clock is ahead of the real time."""
+    lease_ms: int | None = None
+    """How long a lease of a session holds; None is the usual time."""
+
+
+class Servers:
+    """Any number of server processes that share a folder and a database."""
+
+    def __init__(self, folder: Path, url: str = "sqlite") -> None:
         self.folder = folder
+        self.url = url
         self._started: list[Served] = []
 
-    async def start(self, *, drain_s: float = 5.0, model: str = "storyteller") -> Served:
-        """`model`: "storyteller", "native" for one whose voice only it has, or "builtin" for the offline assistant,
-        slowly."""
+    @property
+    def place(self) -> Path | str:
+        """Where the database is: a file, or the address of a Postgres database."""
+        return self.folder / "antiphon.db" if self.url == "sqlite" else self.url
+
+    async def start(self, **options: Any) -> Served:
+        """`options` are those of `Node`."""
+        node = Node(self.folder, self.url, **options)
         with (self.folder / "log").open("ab") as log:
-            process = Forked.start("tests.fault.server_child", str(self.folder), str(drain_s), model, stderr=log)
+            process = Forked.start("tests.fault.server_child", stderr=log)
+        process.stdin.write(pickle.dumps(node))
         process.stdin.close()
         port = await asyncio.to_thread(process.stdout.readline)
         assert port, f"the server did not start:\n{self.log}"
@@ -109,13 +135,16 @@ class Servers:
         return [(turn["role"], turn["text"]) for turn in self.turns(conversation_id) if turn.get("text")]
 
     def rows(self, query: str, *params: object) -> list[Any]:
+        if self.url != "sqlite":
+            with psycopg.connect(self.url, autocommit=True) as connected:
+                return connected.execute(query.replace("?", "%s").encode(), params).fetchall()
         with closing(sqlite3.connect(self.folder / "antiphon.db", timeout=10)) as connection:
             return connection.execute(query, params).fetchall()
 
 
 @asynccontextmanager
-async def servers_in(folder: Path) -> AsyncIterator[Servers]:
-    servers = Servers(folder)
+async def servers_in(folder: Path, url: str = "sqlite") -> AsyncIterator[Servers]:
+    servers = Servers(folder, url)
     try:
         yield servers
     finally:

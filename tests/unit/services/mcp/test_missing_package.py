@@ -42,7 +42,7 @@ async def test_only_configured_servers_need_it(tmp_path: Path, enabled: bool) ->
 
 
 def test_the_route_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_http, "McpCalls", lambda deps, executor: None)
+    monkeypatch.setattr(mcp_http, "McpCalls", lambda deps, executor, nodes: None)
     nothing: Any = None
     endpoint = McpEndpoint(nothing, nothing, nothing, stopping=asyncio.Event(), must_end=asyncio.Event())
     with TestClient(Starlette(routes=endpoint.routes())) as client:
