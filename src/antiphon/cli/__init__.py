@@ -6,7 +6,22 @@ from typing import Annotated
 import typer
 
 from antiphon import __version__
-from antiphon.cli import access, calendar, commands, config, data, doctor, energy, kb, mcp, models, sim, speech, tools
+from antiphon.cli import (
+    access,
+    calendar,
+    commands,
+    config,
+    data,
+    doctor,
+    energy,
+    kb,
+    mcp,
+    models,
+    restore,
+    sim,
+    speech,
+    tools,
+)
 from antiphon.errors import AntiphonError
 
 app = typer.Typer(
@@ -37,7 +52,8 @@ app.add_typer(access.token_app, name="token", help="Create, list and revoke acce
 app.add_typer(access.users_app, name="users", help="List blocked users, and unblock them.")
 app.add_typer(kb.app, name="kb", help="Fill and search the knowledge base.")
 app.add_typer(calendar.app, name="calendar", help="List events; import and export the local calendar.")
-app.add_typer(data.app, name="data", help="Export, delete and back up the stored data.")
+data.app.command(name="restore")(restore.restore)
+app.add_typer(data.app, name="data", help="Export, delete, back up and restore the stored data.")
 
 
 def _show_version(wanted: bool) -> None:
