@@ -47,11 +47,15 @@ class Listener(Client):
         assert self._socket is not None
         frames = [pcm[at : at + 640] for at in range(0, len(pcm), 640)]
         hearing = asyncio.create_task(self.until("transcript", is_final=True))
-        while not hearing.done():
-            frame = frames.pop(0) if frames else SILENCE
-            await self._socket.send(b"\0" + frame.ljust(640, b"\0"))
-            await asyncio.sleep(FRAME_S)
-        await hearing
+        try:
+            while not hearing.done():
+                frame = frames.pop(0) if frames else SILENCE
+                await self._socket.send(b"\0" + frame.ljust(640, b"\0"))
+                await asyncio.sleep(FRAME_S)
+            await hearing
+        finally:
+            hearing.cancel()
+            await asyncio.gather(hearing, return_exceptions=True)
 
     async def listen(self, seconds: float, answers: int) -> None:
         """Receives and plays for this long, or until there is nothing more to hear."""

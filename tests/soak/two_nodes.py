@@ -1,6 +1,7 @@
 """Two hundred people in calls with two nodes on one Postgres, and a thousand reminders. `make soak` runs it."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
@@ -38,14 +39,14 @@ def tell(people: list[Person] | tuple[Person, ...]) -> None:
 async def test_a_rolling_restart_with_two_hundred_calls(servers: Servers) -> None:
     nodes = Nodes(servers)
     await asyncio.gather(*(nodes.start(clock_ms) for clock_ms in CLOCKS_MS))
-    tell([*await live_through(nodes, PEOPLE, lambda: restart_one_after_the_other(nodes), before_s=5, after_s=2)])
+    tell([*await live_through(nodes, PEOPLE, lambda: restart_one_after_the_other(nodes), after_s=2)])
     assert "session_failed" not in servers.log
 
 
 async def test_a_node_with_half_of_two_hundred_calls_is_killed(servers: Servers) -> None:
     nodes = Nodes(servers)
     await asyncio.gather(*(nodes.start(clock_ms) for clock_ms in CLOCKS_MS))
-    people = await live_through(nodes, PEOPLE, lambda: kill_one(nodes), before_s=8, after_s=2)
+    people = await live_through(nodes, PEOPLE, lambda: kill_one(nodes), after_s=2)
     tell([*people])
     assert max(taken for person in people for taken in person.resumed_in_s) < 5
 
@@ -75,6 +76,8 @@ def test_a_server_says_that_its_database_does_not_answer(tmp_path: Path, postgre
         assert httpx2.get(f"{served.http}/ready").status_code == 200
         postgres.freeze()
         try:
+            # The result of a check is reused for a second.
+            time.sleep(1.5)
             refused = httpx2.get(f"{served.http}/ready", timeout=20)
         finally:
             postgres.thaw()
@@ -94,6 +97,7 @@ async def test_a_thousand_reminders_ring_once_while_nodes_die(servers: Servers, 
     moves, stays = await connect_stored(served), await connect_stored(staying)
     async with leaving([moves, stays]):
         rings = await set_reminders(servers, 1_000, 20.0, seed)
+        hearing_out = asyncio.create_task(hear_all(stays, rings, 3))
         for _ in range(4):
             heir, _ = await asyncio.gather(servers.start(clock_ms=CLOCKS_MS[1]), asyncio.sleep(rng.uniform(1, 4)))
             hearing = asyncio.create_task(move(moves, heir))
@@ -101,7 +105,7 @@ async def test_a_thousand_reminders_ring_once_while_nodes_die(servers: Servers, 
             await served.kill()
             await hearing
             served = heir
-        await asyncio.gather(hear_all(moves, set(), 3), hear_all(stays, rings, 3))
+        await asyncio.gather(hear_all(moves, set(), 3), hearing_out)
         assert rung(stays) == dict.fromkeys(rings, 1)
         assert set(rung(moves).values()) <= {1}
         assert rung(moves).keys() <= rings

@@ -16,6 +16,7 @@ from antiphon.cli import (
     energy,
     kb,
     mcp,
+    migrate,
     models,
     restore,
     sim,
@@ -53,7 +54,8 @@ app.add_typer(access.users_app, name="users", help="List blocked users, and unbl
 app.add_typer(kb.app, name="kb", help="Fill and search the knowledge base.")
 app.add_typer(calendar.app, name="calendar", help="List events; import and export the local calendar.")
 data.app.command(name="restore")(restore.restore)
-app.add_typer(data.app, name="data", help="Export, delete, back up and restore the stored data.")
+data.app.command(name="migrate")(migrate.migrate)
+app.add_typer(data.app, name="data", help="Export, delete, back up, restore and move the stored data.")
 
 
 def _show_version(wanted: bool) -> None:

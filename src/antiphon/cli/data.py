@@ -80,18 +80,23 @@ def backup(
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Copy the database into one file, as a consistent snapshot. The server may keep running."""
-    source = _database_file(settings_for(config))
-    if not source.exists():
+    """Copy the database into one file, as a consistent snapshot. The server may keep running.
+
+    The file is a SQLite database, also if the data is in Postgres. Images and recordings are files of their own in the
+    data folder, and are not part of it.
+    """
+    settings = settings_for(config)
+    source = database_of(settings)
+    if isinstance(source, Path) and not source.exists():
         raise UsageError(f"there is no database at {source} yet, so there is nothing to back up.")
     if file.exists() and not force:
         raise UsageError(f"{file} exists. Choose another name, or replace it with --force.")
-    if file.is_dir() or (file.exists() and file.samefile(source)):
+    if file.is_dir() or (isinstance(source, Path) and file.exists() and file.samefile(source)):
         raise UsageError(f"{file} cannot be replaced by a backup. Choose another name.")
     with progress_bar() as progress:
         task = progress.add_task("Backing up")
         _copy(source, file, lambda done, total: progress.update(task, completed=done, total=total))
-    typer.echo(f"Backed up {source} into {file} ({file.stat().st_size:,} bytes).")
+    typer.echo(f"Backed up {settings.database_name} into {file} ({file.stat().st_size:,} bytes).")
 
 
 # Shared with the other commands that use the database.
@@ -111,13 +116,12 @@ async def open_data(settings: "Settings") -> AsyncIterator["Database"]:
         await database.aclose()
 
 
-def _database_file(settings: "Settings") -> Path:
-    path = settings.database_path
-    if path is not None:
-        return path
-    if settings.keeps_data:
-        raise UsageError(f"{settings.database_name} is a Postgres database. Back it up with pg_dump.")
-    raise UsageError(NOTHING_STORED)
+def database_of(settings: "Settings") -> Path | str:
+    """Returns the file of the database, or its address. Raises `UsageError` if it is in memory."""
+    place = settings.database
+    if place is None:
+        raise UsageError(NOTHING_STORED)
+    return place
 
 
 def local_user() -> str:
@@ -270,25 +274,51 @@ def _typed_lines(settings: "Settings", user: str) -> list[str]:
     return list(FileHistory(settings.data_dir / CHAT_HISTORY).load_history_strings())[::-1]
 
 
-def _copy(source: Path, target: Path, on_progress: Callable[[int, int], None]) -> None:
+def _copy(source: Path | str, target: Path, on_progress: Callable[[int, int], None]) -> None:
     """Copies into a temporary file that then replaces the target, so that a failure leaves no partial file."""
+    from antiphon.storage.base import StorageError
+
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with closing(sqlite3.connect(source)) as origin, closing(sqlite3.connect(partial)) as copy:
-            # A read transaction keeps the snapshot. Without it, each write of the server would restart the copy.
-            origin.execute("BEGIN")
-            origin.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            origin.backup(copy, pages=BACKUP_PAGES, progress=lambda _, left, total: on_progress(total - left, total))
+        if isinstance(source, Path):
+            with closing(sqlite3.connect(source)) as origin, closing(sqlite3.connect(partial)) as copy:
+                # A read transaction keeps the snapshot. Without it, each write of the server would restart the copy.
+                origin.execute("BEGIN")
+                origin.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                origin.backup(
+                    copy, pages=BACKUP_PAGES, progress=lambda _, left, total: on_progress(total - left, total)
+                )
+        else:
+            fill_from(source, partial, on_progress)
+        with closing(sqlite3.connect(partial)) as copy:
             # Write-ahead logging uses files beside the database, and a backup is one file.
             copy.execute("PRAGMA journal_mode = DELETE")
         os.replace(partial, target)
-    except (OSError, sqlite3.Error) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{source} could not be copied into {target}: {reason}.") from None
+    except (OSError, sqlite3.Error, StorageError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error).rstrip(".")
+        raise UsageError(f"the database could not be copied into {target}: {reason}.") from None
     finally:
-        with suppress(OSError):
-            partial.unlink()
+        for each in (partial, *(partial.with_name(f"{partial.name}-{name}") for name in ("wal", "shm"))):
+            with suppress(OSError):
+                each.unlink()
+
+
+def fill_from(source: Path | str, target: Path | str, on_progress: Callable[[int, int], None]) -> int:
+    """Replaces everything in a database by what another one has, which may be of another kind. Returns how many rows
+    there are. Raises `StorageError`."""
+    from antiphon.storage.sql.copying import copy_database
+
+    asyncio.run(bring_up_to_date(source, target))
+    return copy_database(source, target, on_progress, replaces=True)
+
+
+async def bring_up_to_date(*places: Path | str) -> None:
+    """Makes or migrates the tables of databases."""
+    from antiphon.storage.sql import open_database
+
+    for place in places:
+        await (await open_database(place, is_partial=True)).aclose()
 
 
 @contextmanager

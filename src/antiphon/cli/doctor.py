@@ -6,7 +6,7 @@ import ssl
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -16,6 +16,7 @@ import typer
 from antiphon import __version__
 from antiphon.cli.doctor_calendar import check_calendar
 from antiphon.cli.doctor_mcp import check_mcp
+from antiphon.cli.doctor_postgres import check_postgres, inspect_postgres
 from antiphon.cli.doctor_services import check_home, check_web
 from antiphon.cli.doctor_tls import check_browser_microphone, check_tls
 from antiphon.cli.doctor_voice import check_microphone, check_voice
@@ -105,7 +106,7 @@ def check_database(settings: "Settings") -> Findings:
         yield Finding(True, "database: in memory, so nothing is kept after the process ends")
         return
     if path is None:
-        yield Finding(True, f"database: {settings.database_name} (the server checks it when it starts)")
+        yield from check_postgres(settings)
         return
     if not path.exists():
         yield Finding(True, f"database: {path} (will be created)")
@@ -195,11 +196,9 @@ def check_access(settings: "Settings") -> Findings:
         advice = "Leave auth at its default, or start with --insecure if this is intended."
         yield Finding(False, f'access: server.auth is "off" and {host} can be reached from other machines. {advice}')
     elif auth == "required" or not is_loopback(host):
-        tokens = _count_tokens(settings.database_path)
+        tokens = _count_tokens(settings.database)
         if tokens:
             yield Finding(True, f"access: clients must show a token ({tokens} valid)")
-        elif settings.keeps_data and settings.database_path is None:
-            yield Finding(True, "access: clients must show a token; `antiphon token list` lists them")
         elif not settings.keeps_data:
             yield Finding(False, 'access: clients must show a token, and storage.url is "memory", which keeps none.')
         else:
@@ -296,15 +295,10 @@ def check_understanding(settings: "Settings") -> Findings:
 
 def check_knowledge(settings: "Settings") -> Findings:
     """Tells how many records the knowledge base has, and whether they are found by meaning, too."""
-    path = settings.database_path
-    if path is None or not path.exists():
-        return
     try:
-        with _opened(path) as database:
-            [(records,)] = database.execute("SELECT count(*) FROM kb_records WHERE batch = ''").fetchall()
-            [(passages, vectors)] = database.execute("SELECT count(*), count(vector) FROM kb_passages").fetchall()
-    except sqlite3.Error:
-        return  # the tables are made by the next start
+        records, passages, vectors = _count_records(settings.database)
+    except (sqlite3.Error, AntiphonError):
+        return  # the tables are made by the next start, or another check reports the reason
     what = f"knowledge base: {records:,} {'record' if records == 1 else 'records'}"
     if not records:
         yield Finding(True, f"{what}; `antiphon kb add FILE` adds some")
@@ -321,6 +315,19 @@ def check_knowledge(settings: "Settings") -> Findings:
         yield Finding(True, f"{what}, {passages - vectors:,} passages found by words only. Run: antiphon kb reindex")
     else:
         yield Finding(True, f"{what}, found by words and by meaning")
+
+
+def _count_records(place: Path | str | None) -> tuple[int, int, int]:
+    """Counts the records, their passages, and those with a vector."""
+    if isinstance(place, str):
+        state = inspect_postgres(place)
+        return state.records, state.passages, state.vectors
+    if place is None or not place.exists():
+        raise sqlite3.OperationalError("there is no database")
+    with _opened(place) as database:
+        [(records,)] = database.execute("SELECT count(*) FROM kb_records WHERE batch = ''").fetchall()
+        [(passages, vectors)] = database.execute("SELECT count(*), count(vector) FROM kb_passages").fetchall()
+    return records, passages, vectors
 
 
 def _missing_embedding(settings: "Settings") -> str | None:
@@ -380,8 +387,12 @@ def _stored_version(database: sqlite3.Connection) -> str | None:
     return str(rows[0][0]) if rows else None
 
 
-def _count_tokens(path: Path | None) -> int:
+def _count_tokens(path: Path | str | None) -> int:
     """Counts the valid tokens. A database that cannot be read has none; another check reports the reason."""
+    if isinstance(path, str):
+        with suppress(AntiphonError):
+            return inspect_postgres(path).tokens
+        return 0
     if path is None or not path.exists():
         return 0
     valid = "SELECT count(*) FROM tokens WHERE expires_ms IS NULL OR expires_ms > ?"

@@ -1,15 +1,17 @@
 """`antiphon data restore`: puts a backup in the place of the database."""
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from antiphon.cli.data import BACKUP_PAGES, database_file, progress_bar
+from antiphon.cli.data import BACKUP_PAGES, database_of, fill_from, progress_bar
 from antiphon.cli.options import ConfigOption, UsageError, settings_for
 
 if TYPE_CHECKING:
@@ -29,8 +31,11 @@ def restore(
     The tables of an older version are migrated when the server starts.
     """
     settings = settings_for(config)
-    target = database_file(settings)
+    target = database_of(settings)
     version = _check_backup(file)
+    if isinstance(target, str):
+        _fill(settings, file, target, force=force)
+        return
     if target.exists() and file.samefile(target):
         raise UsageError(f"{file} is the database itself, not a backup of it.")
     if target.is_dir():
@@ -41,7 +46,7 @@ def restore(
             f"there is a database at {target} already. Back it up with `antiphon data backup`, "
             "then replace it with --force."
         )
-    _check_stopped(settings)
+    check_stopped(settings)
     with progress_bar() as progress:
         task = progress.add_task("Restoring")
         _restore(file, target, lambda done, total: progress.update(task, completed=done, total=total))
@@ -77,7 +82,7 @@ def _opened(file: Path) -> "closing[sqlite3.Connection]":
     return closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, timeout=WAIT_S))
 
 
-def _check_stopped(settings: "Settings") -> None:
+def check_stopped(settings: "Settings") -> None:
     """Raises `UsageError` if the server of the settings answers. It may use another database, but that is unusual."""
     from antiphon.cli.findings import ask
     from antiphon.cli.target import find_target
@@ -85,6 +90,29 @@ def _check_stopped(settings: "Settings") -> None:
     target = find_target(settings, None, None)
     if b'"antiphon"' in (ask(f"{target.http_url}/health", target.tls) or b""):
         raise UsageError(f"a server is running at {target.http_url}. Stop it first, and start it again afterwards.")
+
+
+def _fill(settings: "Settings", file: Path, target: str, *, force: bool) -> None:
+    """Restores a Postgres database."""
+    from antiphon.cli.migrate import check_servers
+    from antiphon.storage.base import StorageError
+    from antiphon.storage.sql.copying import has_rows
+
+    name = settings.database_name
+    check_servers(settings, target)
+    try:
+        if has_rows(target) and not force:
+            raise UsageError(
+                f"{name} has data already. Back it up with `antiphon data backup`, then replace it with --force."
+            )
+        # The tables of an older backup are migrated in a copy.
+        with TemporaryDirectory() as folder, progress_bar() as progress:
+            task = progress.add_task("Restoring")
+            copy = shutil.copyfile(file, Path(folder) / "backup.db")
+            rows = fill_from(copy, target, lambda done, total: progress.update(task, completed=done, total=total))
+    except StorageError as error:
+        raise UsageError(f"{str(error).rstrip('.')}. The data in {name} is unchanged.") from None
+    typer.echo(f"Restored {name} from {file} ({rows:,} rows).")
 
 
 def _restore(file: Path, target: Path, on_progress: Callable[[int, int], None]) -> None:

@@ -79,13 +79,15 @@ class Database:
         await self._connections.aclose()
 
 
-async def open_database(place: Path | str) -> Database:
+async def open_database(place: Path | str, *, is_partial: bool = False) -> Database:
     """Opens a SQLite file, which it creates if necessary, or the Postgres database of an address. Any number of
-    processes may have it open."""
+    processes may have it open. With `is_partial`, a copy that was interrupted may have filled it in part."""
     name, make_worker, make_reader = await _workers_for(place)
     connections = Connections(make_worker(), name)
     try:
         await upgrade(connections, name)
+        if not is_partial:
+            await connections.autocommit(lambda connection: _check_complete(connection, name))
     except BaseException:
         await connections.aclose()
         raise
@@ -93,6 +95,8 @@ async def open_database(place: Path | str) -> Database:
     return Database(connections, Connections(make_reader(), name), changes)
 
 
+COPY_PROGRESS: Final = "copy_progress"
+"""The table that says how far a copy into a database has come. It is there only until the copy is complete."""
 _READERS: Final = 2
 """How many connections to Postgres search the knowledge base."""
 
@@ -137,6 +141,14 @@ async def upgrade(connections: Connections, name: str) -> None:
     await connections.autocommit(_write_ahead if is_sqlite else lambda connection: _check_encoding(connection, name))
     if not await connections.autocommit(is_current):
         await connections.in_transaction(migrate, is_long=True)
+
+
+def _check_complete(connection: Connection, name: str) -> None:
+    if inspect(connection).has_table(COPY_PROGRESS):
+        raise StorageError(
+            f"Copying into {name} was interrupted, so it has only a part of the data. "
+            "Run `antiphon data migrate` again to go on."
+        )
 
 
 def _check_encoding(connection: Connection, name: str) -> None:

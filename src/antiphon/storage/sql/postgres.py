@@ -43,7 +43,7 @@ class PostgresWorker:
     dialect: Final = "postgresql"
 
     def __init__(self, url: URL, name: str, connections: int = CONNECTIONS) -> None:
-        engine = _make_engine(url)
+        engine = make_engine(url)
         outage = _Outage()
         self._threads = JobThreads(lambda: _Runner(engine, name, outage), name, connections)
 
@@ -228,7 +228,7 @@ def _set_timeout(connection: Connection, timeout_s: float) -> None:
         driver.set_timeout(timeout_s)
 
 
-def _make_engine(url: URL) -> Engine:
+def make_engine(url: URL) -> Engine:
     try:
         from antiphon.storage.sql.psycopg_connection import connect
     except ModuleNotFoundError:

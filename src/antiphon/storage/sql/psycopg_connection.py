@@ -14,7 +14,7 @@ SILENCE_S: Final = 2.0
 network that drops everything, does not even tell that a statement took too long."""
 
 # Those of storage.url come first. The last four let the system notice a server whose machine or network is gone.
-PARAMETERS: Final = {
+PARAMETERS: Final[dict[str, Any]] = {
     "application_name": "antiphon",
     "client_encoding": "utf8",
     "connect_timeout": round(TIMEOUT_S),
