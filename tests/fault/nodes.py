@@ -41,6 +41,8 @@ class Person(Listener):
     def __init__(self, nodes: Nodes, number: int) -> None:
         super().__init__()
         self.asked: list[str] = []
+        self.has_begun = asyncio.Event()
+        """Set after the first turn."""
         self.resumed_in_s: list[float] = []
         """How long each resumption took, from the connection to the session."""
         self._nodes = nodes
@@ -58,6 +60,7 @@ class Person(Listener):
             question = f"{BOOK}{words}" if turn == 1 else words
             self.asked.append(question)
             await self._have_turn(question, is_spoken=is_spoken)
+            self.has_begun.set()
             await asyncio.sleep(self._rng.uniform(0, 0.3))
 
     async def _have_turn(self, question: str, *, is_spoken: bool) -> None:
@@ -96,8 +99,7 @@ async def live_through(
 
     async def happen() -> None:
         # Nothing of a session is stored before its first turn.
-        while not all(len(person.shown) >= 2 for person in people):
-            await asyncio.sleep(0.1)
+        await asyncio.gather(*(person.has_begun.wait() for person in people))
         await event()
         await asyncio.sleep(after_s)
         is_over.set()
