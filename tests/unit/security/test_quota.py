@@ -194,3 +194,53 @@ def test_asking_how_long_to_wait_costs_nothing() -> None:
     assert [limits.wait_s(Kind.MESSAGE, ANN, 2, 0) for _ in range(5)] == [0.0] * 5
     take(limits, ANN, 2)
     assert limits.wait_s(Kind.MESSAGE, ANN, 1, 0) == 1.0
+
+
+def test_what_is_taken_here_is_shared_once_a_tenth_is_used() -> None:
+    limits = quota(user=Rate(per_s=1, burst=100))
+    take(limits, ANN, 9)
+    assert limits.unshared(0) == {}
+    take(limits, ANN, 1)
+    assert limits.unshared(0) == {"message:user:ann": 10}
+
+
+def test_limits_of_a_session_are_not_shared() -> None:
+    limits = quota(session=Rate(per_s=1, burst=10))
+    take(limits, ANN, 10)
+    assert limits.unshared(0) == {}
+
+
+def test_what_others_have_taken_counts_here() -> None:
+    limits = quota(address=Rate(per_s=1, burst=100))
+    take(limits, ANN, 20)
+    uses_s = limits.unshared(0)
+    limits.share(uses_s, dict.fromkeys(uses_s, 95.0), 0)
+    assert take(limits, ANN, 5) == 0
+    assert take(limits, ANN, 1) == 1
+    assert limits.unshared(0) == {"message:address:192.0.2.1": 5}
+
+
+def test_what_is_taken_while_it_is_being_shared_is_not_forgotten() -> None:
+    limits = quota(user=Rate(per_s=1, burst=100))
+    take(limits, ANN, 20)
+    uses_s = limits.unshared(0)
+    take(limits, ANN, 30)
+    limits.share(uses_s, dict.fromkeys(uses_s, 20.0), 0)
+    assert take(limits, ANN, 51) == 1
+    assert limits.unshared(0) == {"message:user:ann": 30}
+
+
+def test_a_bucket_that_has_filled_up_again_is_not_shared() -> None:
+    limits = quota(user=Rate(per_s=1, burst=10))
+    take(limits, ANN, 5)
+    assert limits.unshared(10) == {}
+    take(limits, ANN, 2, 10)
+    assert limits.unshared(10) == {"message:user:ann": 2}
+
+
+def test_a_key_with_colons_is_shared() -> None:
+    limits, who = quota(address=Rate(per_s=1, burst=10)), Account(address="2001:db8::1")
+    take(limits, who, 5)
+    uses_s = limits.unshared(0)
+    limits.share(uses_s, dict.fromkeys(uses_s, 10.0), 0)
+    assert take(limits, who) == 1
