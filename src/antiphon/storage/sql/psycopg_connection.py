@@ -14,7 +14,7 @@ SILENCE_S: Final = 2.0
 network that drops everything, does not even tell that a statement took too long."""
 
 # Those of storage.url come first. The last four let the system notice a server whose machine or network is gone.
-_PARAMETERS: Final = {
+PARAMETERS: Final = {
     "application_name": "antiphon",
     "client_encoding": "utf8",
     "connect_timeout": round(TIMEOUT_S),
@@ -45,7 +45,8 @@ class TimedConnection(psycopg.Connection[Any]):
         """Sets how long a statement may take, and how long it may wait for a lock."""
         self.timeout_s = timeout_s + SILENCE_S
         milliseconds = round(timeout_s * 1000)
-        self.execute(f"SET statement_timeout = {milliseconds}; SET lock_timeout = {milliseconds}".encode())
+        # A lock has a little less time, so that the error names the lock.
+        self.execute(f"SET statement_timeout = {milliseconds}; SET lock_timeout = {milliseconds * 9 // 10}".encode())
 
 
 class _TextDumper(Dumper):
@@ -57,7 +58,7 @@ class _TextDumper(Dumper):
 
 def connect(_dialect: Any, _record: Any, arguments: Any, parameters: Any) -> TimedConnection:
     """Makes a connection, as an event of SQLAlchemy."""
-    connection = TimedConnection.connect(*arguments, autocommit=True, **(_PARAMETERS | parameters))
+    connection = TimedConnection.connect(*arguments, autocommit=True, **(PARAMETERS | parameters))
     connection.adapters.register_dumper(str, _TextDumper)
     connection.set_timeout(TIMEOUT_S)
     return connection
