@@ -122,10 +122,10 @@ async def run_server(
         summarizer = await stack.enter_async_context(open_summarizer(settings, texts.best.model))
         hub = app.hub(*_find_models(texts, voices, voice_model), summarizer)
         stores = app.database
-        scheduler = Scheduler(app.services.reminders, Listeners(hub, stores.reminders, SystemClock()))
+        scheduler = Scheduler(app.services.reminders, Listeners(hub, stores.reminders, stores.clock))
         stack.push_async_callback(scheduler.aclose)
         quota, lag = quota or Quota(), LagMonitor()
-        authenticator = Authenticator(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
+        authenticator = Authenticator(stores.tokens, stores.blocks, stores.clock, required=required, quota=quota)
         addresses = machine_addresses(sockets)
         own = own_origins(host, bound, machine_names(), addresses)
         deps = _make_deps(
@@ -139,9 +139,9 @@ async def run_server(
         )
         gateway = GatewayDeps(
             hub=hub,
-            admission=Admission(authenticator, quota, SystemClock()),
+            admission=Admission(authenticator, quota, stores.clock),
             quota=quota,
-            clock=SystemClock(),
+            clock=stores.clock,
             adapters=ADAPTERS,
             voices=lambda: tuple(each.id for each in deps.voices()),
             model_name=texts.best.reference.public_name,
@@ -270,7 +270,7 @@ def _make_deps(
         registry=app.registry,
         identify=identify,
         ready=Readiness(stores.check, stopping).find_problems,
-        clock=SystemClock(),
+        clock=stores.clock,
         quota=quota,
         models=lambda: models,
         voices=lambda: voices.best.voices if voices else (),
@@ -328,7 +328,7 @@ async def _clean_up(app: App) -> None:
 
     The records of tool calls are deleted without that setting, too, once no session can need them.
     """
-    clock, stores = SystemClock(), app.database
+    clock, stores = app.database.clock, app.database
     days = app.settings.storage.retention_days
     # A call may have started long before the last use of its session, so a day is added.
     calls_ms = max(MIN_CALLS_DAYS * DAY_MS, app.settings.continuity.resume_hours * HOUR_MS + DAY_MS)

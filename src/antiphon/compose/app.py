@@ -141,7 +141,7 @@ class App:
             summaries=None if summarizer is None else CallSummaries(stores.voice_calls, summarizer),
             composer=self.composer,
             handles=Handles(make_handle, hash_token, self.settings.continuity.resume_hours * HOUR_MS),
-            clock=SystemClock(),
+            clock=stores.clock,
             owner=f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}",
             zone=tzlocal.get_localzone(),
         )
@@ -181,14 +181,14 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
     async with AsyncExitStack() as stack:
         stack.push_async_callback(database.aclose)
         services = await stack.enter_async_context(open_services(settings, database))
-        opening = open_mcp(settings.mcp_servers, registry, database.mcp_pins, clock=SystemClock(), rng=SystemRandom())
+        opening = open_mcp(settings.mcp_servers, registry, database.mcp_pins, clock=database.clock, rng=SystemRandom())
         services.mcp = await stack.enter_async_context(opening)
         executor = Executor(
             registry,
             calls=database.calls,
             confirmations=database.confirmations,
             audit=database.audit,
-            clock=SystemClock(),
+            clock=database.clock,
             environment=settings.server.environment,
             keep_arguments=settings.audit.arguments,
             offers=services.offers,

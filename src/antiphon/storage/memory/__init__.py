@@ -3,6 +3,7 @@
 No method awaits anything, so each is one step to every other task of the loop.
 """
 
+from antiphon.clock import Clock, SystemClock
 from antiphon.storage.memory.calendar import MemoryCalendarStore
 from antiphon.storage.memory.conversations import MemoryConversationStore, MemoryVoiceCallStore
 from antiphon.storage.memory.knowledge import open_knowledge
@@ -35,6 +36,7 @@ class MemoryDatabase:
         self.reminders = MemoryReminderStore(self.sessions)
         self.calendar = MemoryCalendarStore()
         self.mcp_pins = MemoryMcpPinStore()
+        self.clock: Clock = SystemClock()
 
     async def check(self) -> None:
         """Does nothing: a store in memory cannot fail."""

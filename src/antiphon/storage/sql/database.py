@@ -10,9 +10,11 @@ from typing import Final
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import OperationalError
 
+from antiphon.clock import Clock, SystemClock
 from antiphon.storage.base import StorageError
 from antiphon.storage.migrations import FOLDER, HEAD
 from antiphon.storage.sql.calendar import SqlCalendarStore
+from antiphon.storage.sql.clock import DatabaseClock
 from antiphon.storage.sql.connections import Connections, Worker
 from antiphon.storage.sql.conversations import SqlConversationStore, SqlVoiceCallStore
 from antiphon.storage.sql.knowledge import SqlKnowledgeStore
@@ -29,6 +31,8 @@ from antiphon.storage.sql.tool_calls import SqlAuditStore, SqlCallStore, SqlConf
 # A write that changes nothing, to a table that always exists.
 _WRITE: Final = text("UPDATE alembic_version SET version_num = version_num")
 
+_TIME: Final = text("SELECT extract(epoch FROM clock_timestamp()) * 1000")
+
 
 class Database:
     """The stores of one database. The caller that opens it must close it."""
@@ -37,6 +41,7 @@ class Database:
         """`readers` do what takes long and changes nothing, beside the other work."""
         self._connections = connections
         self._readers = readers
+        self._server_clock = None if connections.dialect == "sqlite" else DatabaseClock(self._ask_time)
         self.calls = SqlCallStore(connections)
         self.confirmations = SqlConfirmationStore(connections)
         self.audit = SqlAuditStore(connections)
@@ -53,14 +58,30 @@ class Database:
         self.calendar = SqlCalendarStore(connections)
         self.mcp_pins = SqlMcpPinStore(connections)
 
+    @property
+    def clock(self) -> Clock:
+        """The clock that all processes with this database share: that of the machine, or that of the server."""
+        return self._server_clock or SystemClock()
+
+    async def start(self) -> None:
+        """Begins to follow the clock of the server."""
+        if self._server_clock is not None:
+            await self._server_clock.start()
+
     async def check(self) -> None:
         """Writes to the database, as every turn does. Raises `StoreUnavailable` if that fails."""
         await self._connections.change(_WRITE, {})
 
     async def aclose(self) -> None:
+        if self._server_clock is not None:
+            await self._server_clock.aclose()
         if self._readers is not None:
             await self._readers.aclose()
         await self._connections.aclose()
+
+    async def _ask_time(self) -> int:
+        [(now_ms,)] = await self._connections.fetch(_TIME, {})
+        return int(now_ms)
 
 
 async def open_database(place: Path | str) -> Database:
@@ -70,10 +91,12 @@ async def open_database(place: Path | str) -> Database:
     connections = Connections(make_worker(), name)
     try:
         await upgrade(connections, name)
+        database = Database(connections, Connections(make_reader(), name))
+        await database.start()
     except BaseException:
         await connections.aclose()
         raise
-    return Database(connections, Connections(make_reader(), name))
+    return database
 
 
 _READERS: Final = 2

@@ -114,7 +114,7 @@ async def test_work_whose_connection_is_ended_fails_and_the_next_gets_a_new_one(
         connection.execute(insert(audit), {"ts_ms": 1, "line": "{}"})
         connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
 
-    with pytest.raises(StoreUnavailable, match="terminating connection.*Check that the server runs"):
+    with pytest.raises(StoreUnavailable, match=r"terminating connection.*Check that the server runs"):
         await connections.in_transaction(end_own_connection)
     assert await count_lines(connections) == 0
 
@@ -190,7 +190,7 @@ async def test_a_lock_that_another_program_holds_is_not_waited_for_long(
     holding = asyncio.create_task(connections.in_transaction(hold))
     await asyncio.to_thread(held.wait, 60)
     try:
-        with pytest.raises(StoreUnavailable, match="lock timeout.*no other program keeps the tables locked"):
+        with pytest.raises(StoreUnavailable, match=r"lock timeout.*no other program keeps the tables locked"):
             await database.conversations.append_many("c1", [Turn("user", "Hello.", False, 2, b"{}")], None)
     finally:
         release.set()
@@ -289,7 +289,7 @@ async def test_missing_rights_are_the_operators_to_give(connections: Connections
         connection.execute(text("SET LOCAL ROLE pg_monitor"))
         connection.execute(insert(audit), {"ts_ms": 1, "line": "{}"})
 
-    with pytest.raises(StoreUnavailable, match="permission denied for .*that its user may write"):
+    with pytest.raises(StoreUnavailable, match=r"permission denied for .*that its user may write"):
         await connections.in_transaction(write)
 
 
@@ -344,13 +344,13 @@ async def test_servers_that_start_at_the_same_time_make_the_tables_once(postgres
 async def test_a_database_of_a_newer_version_is_refused(postgres: PostgresServer) -> None:
     url = postgres.make_database()
     postgres.execute("UPDATE alembic_version SET version_num = '0999'", url.rpartition("/")[2])
-    with pytest.raises(StorageError, match="was written by a newer Antiphon .tables 0999.*Update Antiphon"):
+    with pytest.raises(StorageError, match=r"was written by a newer Antiphon .tables 0999.*Update Antiphon"):
         await open_database(url)
     postgres.drop_database(url)
 
 
 async def test_a_database_of_another_encoding_is_refused(postgres: PostgresServer) -> None:
     postgres.execute("CREATE DATABASE latin TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'")
-    with pytest.raises(StorageError, match="encoding SQL_ASCII.*createdb --template=template0 --encoding=UTF8"):
+    with pytest.raises(StorageError, match=r"encoding SQL_ASCII.*createdb --template=template0 --encoding=UTF8"):
         await open_database(postgres.url("latin"))
     postgres.execute("DROP DATABASE latin")
