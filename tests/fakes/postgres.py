@@ -130,9 +130,10 @@ class PostgresServer:
 
 
 @contextmanager
-def run_postgres(settings: dict[str, str] | None = None) -> Iterator[PostgresServer]:
-    """Starts a server, and removes everything of it at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="antiphon-postgres-"))
+def run_postgres(settings: dict[str, str] | None = None, under: Path | None = None) -> Iterator[PostgresServer]:
+    """Starts a server, and removes everything of it at the end. If this process is root's, everybody must be able to
+    enter the folder `under` which its own is."""
+    folder = Path(tempfile.mkdtemp(prefix="antiphon-postgres-", dir=under))
     if os.geteuid() == 0:
         owner = pwd.getpwnam(_unprivileged())
         os.chown(folder, owner.pw_uid, owner.pw_gid)
