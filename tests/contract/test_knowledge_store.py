@@ -86,6 +86,25 @@ async def test_records_published_beside_others_at_the_same_time_get_ids_of_their
     assert await store.abandoned() == []
 
 
+async def test_of_imports_of_one_record_at_the_same_time_each_replaces_the_one_before(store: KnowledgeStore) -> None:
+    batches = [f"b{number}" for number in range(6)]
+    published = await asyncio.gather(*(put(store, record(text=f"Tea {batch}."), batch=batch) for batch in batches))
+    assert sorted(each.added for each in published) == [0, 0, 0, 0, 0, 1]
+    assert await store.count(ANN) == 1
+    assert await found(store, "tea") == ["doc:tea"]
+    assert await store.abandoned() == []
+
+
+async def test_records_may_come_and_go_while_the_index_is_made_anew(store: KnowledgeStore) -> None:
+    await put(store, *(record(f"old{number}", "Old tea.") for number in range(10)))
+    added = (put(store, record(f"new{n}", "New tea."), batch=f"b{n + 2}") for n in range(5))
+    removed = (store.remove(f"doc:old{number}", "") for number in range(5))
+    await asyncio.gather(store.reindex(), *added, store.reindex(), *removed)
+    names = [f"doc:new{number}" for number in range(5)] + [f"doc:old{number}" for number in range(5, 10)]
+    assert await found(store, "tea") == names
+    assert await store.frequencies(["tea"]) == [10]
+
+
 async def test_a_record_published_beside_others_avoids_the_ids_of_its_owner_and_of_shared_records(
     store: KnowledgeStore,
 ) -> None:

@@ -75,6 +75,12 @@ async def test_no_more_than_the_limit_are_stored(reminders: ReminderStore) -> No
     assert await reminders.list("ann") == [CALL]
 
 
+async def test_concurrent_additions_do_not_exceed_the_limit(reminders: ReminderStore) -> None:
+    stored = await asyncio.gather(*(reminders.add(replace(CALL, id=f"r{number}"), 5) for number in range(20)))
+    assert sorted(stored) == [False] * 15 + [True] * 5
+    assert len(await reminders.list("ann")) == 5
+
+
 async def test_the_limit_counts_for_each_user(reminders: ReminderStore) -> None:
     await reminders.add(CALL, 1)
     assert await reminders.add(replace(STAND, user="bob"), 1) is True

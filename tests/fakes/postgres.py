@@ -20,12 +20,14 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Final
 
+import psutil
 import psycopg
 
 from antiphon.storage.sql import open_database
 
 BINARIES: Final = "/usr/lib/postgresql"
 USER: Final = "antiphon"
+GUARDED_USER: Final = "guarded"
 START_TIMEOUT_S: Final = 60.0
 SETTINGS: Final = {
     "listen_addresses": "127.0.0.1",
@@ -50,6 +52,10 @@ class PostgresServer:
         self._shared: str | None = None
         _run_binary("initdb", f"--pgdata={self._data}", f"--username={USER}", "--auth=trust", "--no-sync",
                     "--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US")  # fmt: skip
+
+        # Everybody may connect, except for this user, who needs a password.
+        hba = self._data / "pg_hba.conf"
+        hba.write_text(f"host all {GUARDED_USER} 127.0.0.1/32 scram-sha-256\n{hba.read_text()}")
 
     def url(self, name: str = "postgres", user: str = USER, password: str | None = None) -> str:
         owner = user if password is None else f"{user}:{password}"
@@ -119,16 +125,15 @@ class PostgresServer:
 
     def _signal_all(self, how: signal.Signals) -> None:
         assert self._process is not None
-        import psutil
-
         for each in [*psutil.Process(self._process.pid).children(), psutil.Process(self._process.pid)]:
             each.send_signal(how)
 
 
 @contextmanager
-def run_postgres(settings: dict[str, str] | None = None) -> Iterator[PostgresServer]:
-    """Starts a server, and removes everything of it at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="antiphon-postgres-"))
+def run_postgres(settings: dict[str, str] | None = None, under: Path | None = None) -> Iterator[PostgresServer]:
+    """Starts a server, and removes everything of it at the end. If this process is root's, everybody must be able to
+    enter the folder `under` which its own is."""
+    folder = Path(tempfile.mkdtemp(prefix="antiphon-postgres-", dir=under))
     if os.geteuid() == 0:
         owner = pwd.getpwnam(_unprivileged())
         os.chown(folder, owner.pw_uid, owner.pw_gid)

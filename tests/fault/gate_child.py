@@ -11,7 +11,7 @@ from antiphon.tools.result import ToolResult, ok
 from tests.fakes.gates import Gate, make_action
 
 
-async def main(database: Path, ledger: Path) -> None:
+async def main(database: Path | str, ledger: Path) -> None:
     async def transfer(args: Args, context: Context) -> ToolResult:
         with ledger.open("a") as lines:
             lines.write("transferred\n")
@@ -24,4 +24,5 @@ async def main(database: Path, ledger: Path) -> None:
     await gate.call("transfer", {"text": "all"}, id="call_0123456789")
 
 
-asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2])))
+given = sys.argv[1]
+asyncio.run(main(given if "://" in given else Path(given), Path(sys.argv[2])))

@@ -113,10 +113,10 @@ async def hear() -> None:
     await asyncio.to_thread(sys.stdin.readline)
 
 
-async def main(path: Path, task: str, name: str) -> None:
+async def main(place: Path | str, task: str, name: str) -> None:
     say("ready")
     await hear()
-    database = await open_database(path)
+    database = await open_database(place)
     try:
         await TASKS[task](database, name)
     finally:
@@ -124,4 +124,5 @@ async def main(path: Path, task: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))
+    given, *rest = sys.argv[1:]
+    asyncio.run(main(given if "://" in given else Path(given), *rest))

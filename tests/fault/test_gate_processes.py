@@ -24,14 +24,14 @@ CHILD = Path(__file__).with_name("gate_child.py")
 class Aftermath:
     """What a killed process leaves behind: a database, and the traces of the action."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path, self.ledger = folder / "a.db", folder / "ledger"
+    def __init__(self, folder: Path, database: Path | str) -> None:
+        self.database, self.ledger = database, folder / "ledger"
 
     async def die(self) -> None:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             str(CHILD),
-            str(self.path),
+            str(self.database),
             str(self.ledger),
             cwd=ROOT,
             stdout=asyncio.subprocess.PIPE,
@@ -48,7 +48,7 @@ class Aftermath:
                 lines.write("transferred again\n")
             return ok()
 
-        database = await open_database(self.path)
+        database = await open_database(self.database)
         clock = StillClock(SystemClock().now_ms() + round(seconds_later * 1000))
         gate = Gate(make_action("transfer", transfer), database=database, clock=clock)
         result = await gate.call("transfer", {"text": "all"}, id=id)
@@ -57,9 +57,15 @@ class Aftermath:
         return result
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where the database is: a file, or an address."""
+    return tmp_path / "a.db" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+
+
 @pytest.fixture
-async def aftermath(tmp_path: Path) -> AsyncIterator[Aftermath]:
-    aftermath = Aftermath(tmp_path)
+async def aftermath(tmp_path: Path, place: Path | str) -> AsyncIterator[Aftermath]:
+    aftermath = Aftermath(tmp_path, place)
     await aftermath.die()
     yield aftermath
     assert aftermath.ledger.read_text() == "transferred\n"

@@ -1,13 +1,13 @@
 """Several processes share one database, and some of them are killed."""
 
 import asyncio
-import sqlite3
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from antiphon.storage.base import CallRecord
 from antiphon.storage.conversations import Conversation, Turn
@@ -17,6 +17,12 @@ from antiphon.storage.sql import Database, open_database
 pytestmark = pytest.mark.real_time
 
 CHILD = Path(__file__).with_name("storage_child.py")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where the database is: a file, or an address."""
+    return tmp_path / "a.db" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
 
 
 class Child:
@@ -47,7 +53,7 @@ class Child:
 
 
 @asynccontextmanager
-async def children(database: Path, task: str, count: int) -> AsyncIterator[list[Child]]:
+async def children(database: Path | str, task: str, count: int) -> AsyncIterator[list[Child]]:
     """Starts this many processes, and lets them go at once when all are loaded."""
     pipe = asyncio.subprocess.PIPE
     started = [
@@ -70,7 +76,7 @@ async def children(database: Path, task: str, count: int) -> AsyncIterator[list[
 
 
 @asynccontextmanager
-async def session_of_ann(path: Path) -> AsyncIterator[Database]:
+async def session_of_ann(path: Path | str) -> AsyncIterator[Database]:
     """Begins the session s1 of the conversation c1, in this process."""
     database = await open_database(path)
     try:
@@ -85,34 +91,46 @@ def session(id: str, handle_hash: str) -> SessionRecord:
     return SessionRecord(id, "ann", "c1", "text", "v1", 0, b"{}", handle_hash, 9_000, "test", 1, 5_000, 1_000)
 
 
-async def test_each_key_is_won_by_exactly_one_of_two_processes(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
+async def test_each_key_is_won_by_exactly_one_of_two_processes(path: Path | str) -> None:
     await (await open_database(path)).aclose()
     async with children(path, "start_200", 2) as racers:
         won = await asyncio.gather(*(racer.hear_all() for racer in racers))
     assert sorted(int(key) for keys in won for key in keys) == list(range(100))
 
 
-async def test_two_processes_can_open_a_fresh_database_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+async def test_two_processes_can_open_a_fresh_database_at_once(
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str
+) -> None:
     for attempt in range(3):
-        path = tmp_path / f"{attempt}.db"
+        path: Path | str = tmp_path / f"{attempt}.db"
+        if engine == "postgres":
+            path = request.getfixturevalue("postgres").make_database(has_tables=False)
         async with children(path, "open_only", 2) as racers:
             said = await asyncio.gather(*(racer.hear_all() for racer in racers))
         assert said == [["opened"], ["opened"]]
 
 
-async def test_heavy_writing_from_two_processes_loses_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
+def count_rows(path: Path | str, table: str) -> int:
+    """Counts as another program does."""
+    address = f"sqlite:///{path}" if isinstance(path, Path) else path.replace("://", "+psycopg://")
+    engine = create_engine(address)
+    try:
+        with engine.connect() as connection:
+            return int(connection.scalar(text(f"SELECT count(*) FROM {table}")) or 0)
+    finally:
+        engine.dispose()
+
+
+async def test_heavy_writing_from_two_processes_loses_nothing(path: Path | str) -> None:
     async with children(path, "write_much", 2) as writers:
         said = await asyncio.gather(*(writer.hear_all() for writer in writers))
     assert said == [["done"], ["done"]]
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT count(*) FROM calls").fetchone() == (2 * 16 * 25,)
-        assert connection.execute("SELECT count(*) FROM audit").fetchone() == (2 * 16 * 25 * 3,)
+    assert count_rows(path, "calls") == 2 * 16 * 25
+    assert count_rows(path, "audit") == 2 * 16 * 25 * 3
 
 
-async def test_every_acknowledged_start_survives_a_kill(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
+async def test_every_acknowledged_start_survives_a_kill(path: Path | str) -> None:
     async with children(path, "start_for_ever", 1) as (victim,):
         for number in range(50):
             assert await victim.hear() == str(number)
@@ -128,8 +146,7 @@ async def test_every_acknowledged_start_survives_a_kill(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_call_left_by_a_killed_process_can_be_restarted_by_the_next(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
+async def test_a_call_left_by_a_killed_process_can_be_restarted_by_the_next(path: Path | str) -> None:
     async with children(path, "start_for_ever", 1) as (victim,):
         assert await victim.hear() == "0"
         await victim.kill()
@@ -144,8 +161,7 @@ async def test_a_call_left_by_a_killed_process_can_be_restarted_by_the_next(tmp_
         await database.aclose()
 
 
-async def test_a_process_that_lost_the_lease_is_fenced_at_its_next_turn(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
+async def test_a_process_that_lost_the_lease_is_fenced_at_its_next_turn(path: Path | str) -> None:
     async with session_of_ann(path) as database, children(path, "append_when_told", 1) as (earlier,):
         assert await earlier.hear() == "leased"
         earlier.go()
@@ -158,8 +174,7 @@ async def test_a_process_that_lost_the_lease_is_fenced_at_its_next_turn(tmp_path
         assert [each.text for each in await database.conversations.turns("c1")] == ["By child0.", "By test."]
 
 
-async def test_no_turn_is_written_by_the_old_owner_after_a_takeover(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
+async def test_no_turn_is_written_by_the_old_owner_after_a_takeover(path: Path | str) -> None:
     async with session_of_ann(path) as database, children(path, "append_until_fenced", 1) as (earlier,):
         assert await earlier.hear() == "leased"
         for number in range(1, 30):
@@ -171,8 +186,7 @@ async def test_no_turn_is_written_by_the_old_owner_after_a_takeover(tmp_path: Pa
         assert [each.seq for each in await database.conversations.turns("c1")] == seen
 
 
-async def test_every_acknowledged_turn_survives_a_kill(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
+async def test_every_acknowledged_turn_survives_a_kill(path: Path | str) -> None:
     async with session_of_ann(path) as database, children(path, "append_until_fenced", 1) as (victim,):
         assert await victim.hear() == "leased"
         for number in range(1, 51):
@@ -183,8 +197,7 @@ async def test_every_acknowledged_turn_survives_a_kill(tmp_path: Path) -> None:
         assert len(seen) >= 50
 
 
-async def test_only_one_of_two_processes_resuming_a_session_has_its_newest_handle(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
+async def test_only_one_of_two_processes_resuming_a_session_has_its_newest_handle(path: Path | str) -> None:
     database = await open_database(path)
     try:
         for number in range(100):

@@ -150,10 +150,10 @@ class App:
             ),
             synthesize=synthesize,
             summaries=None if summarizer is None else CallSummaries(stores.voice_calls, summarizer),
-            events=EventLog(stores.events, SystemClock()),
+            events=EventLog(stores.events, stores.clock),
             composer=self.composer,
             handles=Handles(make_handle, hash_token, self.settings.continuity.resume_hours * HOUR_MS),
-            clock=SystemClock(),
+            clock=stores.clock,
             owner=f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}",
             zone=tzlocal.get_localzone(),
             hooks=hooks or HookQueue(),
@@ -197,7 +197,7 @@ async def open_app(
     async with AsyncExitStack() as stack:
         stack.push_async_callback(database.aclose)
         services = await stack.enter_async_context(open_services(settings, database))
-        opening = open_mcp(settings.mcp_servers, registry, database.mcp_pins, clock=SystemClock(), rng=SystemRandom())
+        opening = open_mcp(settings.mcp_servers, registry, database.mcp_pins, clock=database.clock, rng=SystemRandom())
         services.mcp = await stack.enter_async_context(opening)
         executor = Executor(
             registry,
@@ -205,7 +205,7 @@ async def open_app(
             confirmations=database.confirmations,
             audit=database.audit,
             limits=database.limits,
-            clock=SystemClock(),
+            clock=database.clock,
             environment=settings.server.environment,
             keep_arguments=settings.audit.arguments,
             offers=services.offers,

@@ -121,7 +121,7 @@ class ComposedServer:
             _clean_up(app),
             end_revoked(self.hub, app.database.tokens),
             self._deps.nodes.run(),
-            share_quota(self._deps.quota, app.database.limits, SystemClock()),
+            share_quota(self._deps.quota, app.database.limits, app.database.clock),
             *(Warmer(each.model, each.factory.health, app.composer, app.registry).run() for each in texts.opened),
             keep_learning(texts.assistant, app.registry),
             asyncio.to_thread(dates.warm),
@@ -185,12 +185,10 @@ async def compose_server(
         summarizer = await stack.enter_async_context(open_summarizer(settings, texts.best.model))
         hub = app.hub(*_find_models(texts, voices, voice_model), summarizer, queue)
         stores = app.database
-        scheduler = Scheduler(app.services.reminders, Listeners(hub, stores.reminders, SystemClock()))
+        scheduler = Scheduler(app.services.reminders, Listeners(hub, stores.reminders, stores.clock))
         stack.push_async_callback(scheduler.aclose)
         quota, lag = quota or Quota(), LagMonitor()
-        authenticator = Authenticator(
-            stores.tokens, stores.blocks, SystemClock(), required=access.required, quota=quota
-        )
+        authenticator = Authenticator(stores.tokens, stores.blocks, stores.clock, required=access.required, quota=quota)
         nodes = Nodes(
             hub, stores.commands, stores.changes, lambda user: stores.overview.sessions(MAX_SESSIONS, user=user)
         )
@@ -200,9 +198,9 @@ async def compose_server(
         )
         gateway = GatewayDeps(
             hub=hub,
-            admission=Admission(authenticator, quota, SystemClock()),
+            admission=Admission(authenticator, quota, stores.clock),
             quota=quota,
-            clock=SystemClock(),
+            clock=stores.clock,
             adapters=ADAPTERS,
             voices=lambda: tuple(each.id for each in deps.voices()),
             model_name=texts.best.reference.public_name,
@@ -292,7 +290,7 @@ def _make_deps(
         registry=app.registry,
         identify=identify,
         ready=Readiness(stores.check, stopping).find_problems,
-        clock=SystemClock(),
+        clock=stores.clock,
         quota=quota,
         models=lambda: models,
         voices=lambda: voices.best.voices if voices else (),
@@ -344,7 +342,7 @@ async def _clean_up(app: App) -> None:
 
     The records of tool calls are deleted without that setting, too, once no session can need them.
     """
-    clock, stores = SystemClock(), app.database
+    clock, stores = app.database.clock, app.database
     days = app.settings.storage.retention_days
     # A call may have started long before the last use of its session, so a day is added.
     calls_ms = max(MIN_CALLS_DAYS * DAY_MS, app.settings.continuity.resume_hours * HOUR_MS + DAY_MS)

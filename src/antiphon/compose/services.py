@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from antiphon.clock import SystemClock
 from antiphon.compose.capabilities import open_capabilities
 from antiphon.compose.embedding import SharedEmbedder
 from antiphon.config import Settings
@@ -73,7 +72,7 @@ class Services:
 
 @asynccontextmanager
 async def open_services(settings: Settings, database: Database) -> AsyncIterator[Services]:
-    clock = SystemClock()
+    clock = database.clock
     async with AsyncExitStack() as stack:
         embedder = SharedEmbedder(settings)
         stack.push_async_callback(embedder.aclose)

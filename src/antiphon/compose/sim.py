@@ -18,7 +18,6 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from antiphon.authoring.adapters import ADAPTERS
-from antiphon.clock import SystemClock
 from antiphon.compose.app import App, load_tools, open_app
 from antiphon.compose.voice import open_voice
 from antiphon.config import Model, Settings, Storage, Tools
@@ -222,7 +221,7 @@ async def _open_voice(app: App, model: TextModel, assistant: ToolAssistant, stac
 
 def _make_endpoint(app: App, hub: Hub, stack: AsyncExitStack) -> ASGIApp:
     stack.push_async_callback(hub.aclose)
-    clock, stores = SystemClock(), app.database
+    clock, stores = app.database.clock, app.database
     authenticator = Authenticator(stores.tokens, stores.blocks, clock, required=False, quota=UNLIMITED)
     deps = GatewayDeps(
         hub=hub,

@@ -3,6 +3,7 @@
 No method awaits anything, so each is one step to every other task of the loop.
 """
 
+from antiphon.clock import Clock, SystemClock
 from antiphon.storage.changes import LocalChanges
 from antiphon.storage.memory.calendar import MemoryCalendarStore
 from antiphon.storage.memory.commands import MemoryCommandStore
@@ -52,6 +53,7 @@ class MemoryDatabase:
             knowledge=self.knowledge,
         )
         self.recordings = MemoryRecordingStore(self.conversations)
+        self.clock: Clock = SystemClock()
 
     async def check(self) -> None:
         """Does nothing: a store in memory cannot fail."""

@@ -10,10 +10,12 @@ from typing import Final
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import OperationalError
 
+from antiphon.clock import Clock, SystemClock
 from antiphon.storage.base import StorageError
 from antiphon.storage.changes import Changes, LocalChanges
 from antiphon.storage.migrations import FOLDER, HEAD
 from antiphon.storage.sql.calendar import SqlCalendarStore
+from antiphon.storage.sql.clock import DatabaseClock
 from antiphon.storage.sql.commands import SqlCommandStore
 from antiphon.storage.sql.connections import Connections, Worker
 from antiphon.storage.sql.conversations import SqlConversationStore, SqlVoiceCallStore
@@ -35,6 +37,8 @@ from antiphon.storage.sql.tool_calls import SqlAuditStore, SqlCallStore, SqlConf
 # A write that changes nothing, to a table that always exists.
 _WRITE: Final = text("UPDATE alembic_version SET version_num = version_num")
 
+_TIME: Final = text("SELECT extract(epoch FROM clock_timestamp()) * 1000")
+
 
 class Database:
     """The stores of one database. The caller that opens it must close it."""
@@ -46,6 +50,7 @@ class Database:
         notice changes when they look."""
         self._connections = connections
         self._readers = readers
+        self._server_clock = None if connections.dialect == "sqlite" else DatabaseClock(self._ask_time)
         self.calls = SqlCallStore(connections)
         self.confirmations = SqlConfirmationStore(connections)
         self.audit = SqlAuditStore(connections)
@@ -68,15 +73,31 @@ class Database:
         self.overview = SqlOverviewStore(readers or connections, self.knowledge)
         self.recordings = SqlRecordingStore(connections)
 
+    @property
+    def clock(self) -> Clock:
+        """The clock that all processes with this database share: that of the machine, or that of the server."""
+        return self._server_clock or SystemClock()
+
+    async def start(self) -> None:
+        """Begins to follow the clock of the server."""
+        if self._server_clock is not None:
+            await self._server_clock.start()
+
     async def check(self) -> None:
         """Writes to the database, as every turn does. Raises `StoreUnavailable` if that fails."""
         await self._connections.change(_WRITE, {})
 
     async def aclose(self) -> None:
         await self.changes.aclose()
+        if self._server_clock is not None:
+            await self._server_clock.aclose()
         if self._readers is not None:
             await self._readers.aclose()
         await self._connections.aclose()
+
+    async def _ask_time(self) -> int:
+        [(now_ms,)] = await self._connections.fetch(_TIME, {})
+        return int(now_ms)
 
 
 async def open_database(place: Path | str, *, is_partial: bool = False) -> Database:
@@ -88,11 +109,13 @@ async def open_database(place: Path | str, *, is_partial: bool = False) -> Datab
         await upgrade(connections, name)
         if not is_partial:
             await connections.autocommit(lambda connection: _check_complete(connection, name))
+        changes = None if isinstance(place, Path) else PostgresChanges(connections, parse_url(place))
+        database = Database(connections, Connections(make_reader(), name), changes)
+        await database.start()
     except BaseException:
         await connections.aclose()
         raise
-    changes = None if isinstance(place, Path) else PostgresChanges(connections, parse_url(place))
-    return Database(connections, Connections(make_reader(), name), changes)
+    return database
 
 
 COPY_PROGRESS: Final = "copy_progress"

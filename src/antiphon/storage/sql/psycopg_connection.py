@@ -45,7 +45,8 @@ class TimedConnection(psycopg.Connection[Any]):
         """Sets how long a statement may take, and how long it may wait for a lock."""
         self.timeout_s = timeout_s + SILENCE_S
         milliseconds = round(timeout_s * 1000)
-        self.execute(f"SET statement_timeout = {milliseconds}; SET lock_timeout = {milliseconds}".encode())
+        # A lock has a little less time, so that the error names the lock.
+        self.execute(f"SET statement_timeout = {milliseconds}; SET lock_timeout = {milliseconds * 9 // 10}".encode())
 
 
 class _TextDumper(Dumper):
