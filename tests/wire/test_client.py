@@ -22,7 +22,7 @@ from antiphon.client import (
 )
 from antiphon.protocol.server_messages import ResponseChunk
 from antiphon.sound_format import write_wav
-from tests.fakes.scripted_live import Hear, Say
+from tests.fakes.scripted_live import Hear, Say, Step
 from tests.wire.served import Served, serve
 from tests.wire.test_confirmation import DECLINED, DONE, QUESTION, WISH, write_garden
 
@@ -192,7 +192,7 @@ async def test_a_server_without_a_voice_says_so(served: Served) -> None:
 
 
 async def test_a_spoken_question_is_answered_with_audio_and_a_typed_one_too(tmp_path: Path) -> None:
-    script = [Hear("What time is it?"), Say("It is noon.", audio_ms=900), Say("It is 5.", audio_ms=600)]
+    script: list[Step] = [Hear("What time is it?"), Say("It is noon.", audio_ms=900), Say("It is 5.", audio_ms=600)]
     with serve(tmp_path, voice=script) as served:
         async with connect(served.http) as conversation:
             spoken = await conversation.speak(recording(seconds=1.0))

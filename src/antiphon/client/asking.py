@@ -142,7 +142,7 @@ def read_recording(recording: "bytes | str | PathLike[str]") -> bytes:
         content = recording if isinstance(recording, bytes) else Path(recording).read_bytes()
         with wave.open(BytesIO(content)) as sound:
             found = (sound.getframerate(), sound.getnchannels(), 8 * sound.getsampwidth())
-            pcm = sound.readframes(sound.getnframes())
+            pcm: bytes = sound.readframes(sound.getnframes())
     except OSError as error:
         raise RecordingError(f"{name} cannot be read: {error.strerror}.") from None
     except (wave.Error, EOFError) as error:
