@@ -63,7 +63,7 @@ chaos: $(INSTALLED) ## run conversations with random faults (SEED=1 CONVERSATION
 check: $(INSTALLED) $(NODE_INSTALLED) ## check style, types, import rules and file sizes, and that the page is built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy src tests conftest.py $(if $(BENCHES),bench)
+	$(BIN)/mypy src tests examples conftest.py $(if $(BENCHES),bench)
 	$(BIN)/lint-imports
 	cd web && npm run --silent typecheck
 	$(BIN)/pytest -q tests/gates

@@ -1,10 +1,12 @@
 import { defineConfig } from "vitest/config";
+import { declarations } from "./declarations.ts";
 
 // The server that `npm run dev` talks to.
 const SERVER = process.env["ANTIPHON_URL"] ?? "http://127.0.0.1:8000";
 
 export default defineConfig({
   base: "./",
+  plugins: [declarations()],
   build: {
     outDir: "../src/antiphon/server/static",
     emptyOutDir: true,

@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import dataclass
 from itertools import pairwise
 
-from antiphon.client import Incoming, Mode, Session, connect
-from antiphon.client.speaking import NoAnswer, say
+from antiphon.client import Incoming, Mode, NoAnswer, Session, connect
+from antiphon.client.speaking import say
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.client_messages import AudioForm, Hello, StartListening
 from bench.conversation.sounds import Utterance

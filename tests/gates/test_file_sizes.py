@@ -6,7 +6,8 @@ from typing import Final
 
 MAX_LINES: Final = 600
 SOURCES: Final = (".py", ".ts", ".tsx", ".css")
-NOT_OURS: Final = frozenset({"node_modules", "__pycache__", "build", "dist"})
+NOT_OURS: Final = frozenset({"node_modules", "__pycache__", "build", "dist", "static"})
+"""Folders of files that nobody writes: packages, and what is built, such as the page in server/static."""
 ROOT: Final = Path(__file__).parents[2]
 
 

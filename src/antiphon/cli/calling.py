@@ -14,11 +14,12 @@ from antiphon.cli.options import UsageError
 from antiphon.cli.target import Target, explain_untrusted
 from antiphon.cli.waking import Silence, WakingSoundCard, run_until_silent
 from antiphon.client import Disconnected, Incoming, Mode, Session, Untrusted
+from antiphon.client.asking import start_listening
 from antiphon.client.call import Call, SoundCard
 from antiphon.client.speaking import end_of_speech_ms, say
 from antiphon.config import Settings
 from antiphon.protocol import server_messages as s
-from antiphon.protocol.client_messages import AudioForm, Feature, Hello, StartListening
+from antiphon.protocol.client_messages import AudioForm, Feature, Hello
 from antiphon.protocol.limits import MICROPHONE_HZ, SPEECH_HZ
 from antiphon.speech.base import needs_extra
 
@@ -121,7 +122,7 @@ async def converse_when_woken(
                 await waking.wait()
                 console.print("Listening.")
                 async with found.connect(mode=Mode.VOICE, hello=LIVE) as session:
-                    await _start(session)
+                    await start_listening(session)
                     silence, show = Silence(asyncio.get_running_loop().time), _teller(console)
 
                     def tell(incoming: Incoming, silence: Silence = silence, show: Tell = show) -> None:
@@ -166,7 +167,7 @@ async def _open(
             raise
         own = await _start_server(settings, target, stack, console)
         session = await stack.enter_async_context(own.connect(mode=Mode.VOICE, hello=hello, reconnect=reconnect))
-    await _start(session)
+    await start_listening(session)
     return session
 
 
@@ -187,21 +188,6 @@ async def _start_server(settings: Settings, target: Target, stack: AsyncExitStac
     console.print(f"[dim]No server answers at {escape(target.url)}, so this call started its own.[/]")
     with _progress(console) as announce:
         return target.moved_to(await stack.enter_async_context(serving(settings, voice=True, announce=announce)))
-
-
-async def _start(session: Session) -> None:
-    await session.send(StartListening())
-    try:
-        async with asyncio.timeout(OPENING_S):
-            async for incoming in session.messages():
-                match incoming:
-                    case s.StateChanged(state=s.State.LISTENING):
-                        return
-                    case s.Notice(text=why) | s.Error(message=why) | s.Timeout(message=why):
-                        raise UsageError(why)
-    except TimeoutError:
-        raise UsageError(f"the server was not ready to listen within {OPENING_S:.0f} seconds.") from None
-    raise UsageError("the server ended the session.")
 
 
 @contextmanager

@@ -39,22 +39,26 @@ async def connect(
     *,
     token: str | None = None,
     mode: Mode | None = None,
+    conversation_id: str | None = None,
     hello: Hello | None = None,
     reconnect: bool = False,
     backoff: Backoff | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Session]:
-    """Opens a session with the server at `url`, such as "ws://127.0.0.1:8000/ws". Leaving the block ends it.
+    """Opens a session with the server at `url`, such as "http://127.0.0.1:8000" or "ws://127.0.0.1:8000/ws". Leaving
+    the block ends it.
 
-    The session is in text mode unless `mode` or `hello` asks for voice. With `reconnect`, the client reconnects after a
-    lost connection and resumes the session; the first connection must succeed all the same. `tls` decides which
-    certificates are trusted, by default those that the system trusts. Raises `Disconnected`.
+    `conversation_id` continues an earlier conversation. The session is in text mode unless `mode` or `hello` asks for
+    voice. With `reconnect`, the client reconnects after a lost connection and resumes the session; the first connection
+    must succeed all the same. `tls` decides which certificates are trusted, by default those that the system trusts.
+    Raises `Disconnected`.
     """
     hello = hello or Hello()
     hello = replace(
         hello,
         token=token or hello.token,
         mode=mode or hello.mode or Mode.TEXT,
+        conversation_id=conversation_id or hello.conversation_id,
         client=hello.client or f"antiphon-python/{__version__}",
     )
     session = Session(

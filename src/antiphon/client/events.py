@@ -1,9 +1,13 @@
 """What a client reports besides the server's messages: changes of its connection, and errors."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from antiphon.errors import AntiphonError
-from antiphon.protocol.server_messages import ServerMessage, SpeechFrame
+from antiphon.protocol.server_messages import ConfirmationRequest, ServerMessage, SpeechFrame
+
+if TYPE_CHECKING:
+    from antiphon.client.answers import Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +68,37 @@ class TurnLost(ClientError):
 
     def __init__(self) -> None:
         super().__init__("The connection was lost before your message was answered. Send it again.")
+
+
+class NoAnswer(ClientError):
+    """A question was sent or spoken, and no answer came in time."""
+
+    code = "no_answer"
+
+
+class AnswerFailed(ClientError):
+    """The server could not answer; the text is its own, for the user."""
+
+    code = "answer_failed"
+
+    def __init__(self, message: str, *, code: str, retryable: bool, answer: "Answer") -> None:
+        super().__init__(message)
+        self.error_code = code
+        """One of the error codes of the protocol."""
+        self.retryable = retryable
+        """Whether another attempt may succeed."""
+        self.answer = answer
+        """What had arrived of the answer."""
+
+
+class ConfirmationNeeded(ClientError):
+    """A tool does nothing before somebody approves its call, and `ask` was not told how to decide."""
+
+    code = "confirmation_needed"
+
+    def __init__(self, request: ConfirmationRequest) -> None:
+        super().__init__(
+            f"{request.tool} waits for approval: {request.preview} Nothing was done. Give `ask` a function `confirm` "
+            "that decides, or call `resolve` with the `request` of this error."
+        )
+        self.request = request

@@ -5,19 +5,22 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from itertools import count
+from os import PathLike
 from typing import Final
 
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import OPEN
 
+from antiphon.client.answers import Answer
+from antiphon.client.asking import ANSWER_S, Decide, Tell, ask_in, resolve_in, speak_in
 from antiphon.client.events import Disconnected, Incoming, Reconnecting
 from antiphon.client.resuming import STEADY_S, Backoff, ResumePosition, TypedTurn
 from antiphon.protocol.client_messages import ClientMessage, Confirm, Hello, TextMessage
 from antiphon.protocol.closing import CLOSES, NORMAL
 from antiphon.protocol.codec import decode_audio, decode_server, encode_client, encode_microphone
 from antiphon.protocol.errors import ProtocolError
-from antiphon.protocol.server_messages import GoAway, ServerMessage, SpeechFrame
+from antiphon.protocol.server_messages import ConfirmationRequest, GoAway, ServerMessage, SpeechFrame
 
 INBOX: Final = 1_000
 """How many messages wait for a caller that does not read. After that the server has to wait too, and may close."""
@@ -74,6 +77,60 @@ class Session:
             yield arrived[1]
         if self._ended is not None and self._ended.close_code != NORMAL.code:
             raise self._ended
+
+    async def ask(
+        self,
+        text: str,
+        *,
+        confirm: Decide | None = None,
+        timeout_s: float = ANSWER_S,
+        tell: Tell = lambda incoming: None,
+    ) -> Answer:
+        """Asks a question, and returns the whole answer.
+
+        `confirm` decides about calls that need approval: a function of the `ConfirmationRequest` that returns a bool,
+        async or not. Without it, `ConfirmationNeeded` is raised. `tell` is called with everything that arrives, such
+        as the chunks of the answer. In voice, the spoken answer is in `Answer.pcm`, and it counts as heard.
+
+        Raises `AnswerFailed`, `NoAnswer` after `timeout_s`, `TurnLost` or `Disconnected`.
+        """
+        return await ask_in(self, text, confirm, timeout_s, tell)
+
+    async def speak(
+        self,
+        recording: "bytes | str | PathLike[str]",
+        *,
+        confirm: Decide | None = None,
+        tell: Tell = lambda incoming: None,
+    ) -> Answer:
+        """Speaks a WAV file (its content or its path; 16,000 Hz, mono, 16 bits) as a microphone would, in real time,
+        and returns the answer with its audio.
+
+        Raises `RecordingError`, `VoiceUnavailable`, `NoAnswer`, and what `ask` raises.
+        """
+        return await speak_in(self, recording, confirm, tell)
+
+    async def resolve(
+        self,
+        request: ConfirmationRequest,
+        *,
+        approved: bool,
+        timeout_s: float = ANSWER_S,
+        tell: Tell = lambda incoming: None,
+    ) -> Answer:
+        """Answers a `ConfirmationRequest`, and returns what came of it."""
+        return await resolve_in(self, request, approved, timeout_s, tell)
+
+    def take_waiting(self) -> list[Incoming]:
+        """Takes what has arrived and was not read yet."""
+        taken: list[Incoming] = []
+        while not self._inbox.empty():
+            arrived = self._inbox.get_nowait()
+            if arrived is None:
+                self._inbox.put_nowait(None)
+                break
+            taken.append(arrived[1])
+        return taken
 
     async def type(self, text: str) -> AsyncIterator[Incoming]:
         """Sends a message, and yields what arrives until its answer is over; first, what had arrived before.

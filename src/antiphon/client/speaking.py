@@ -5,14 +5,16 @@ import base64
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from antiphon.client.events import ClientError, Incoming
-from antiphon.client.session import Session
+from antiphon.client.events import Incoming, NoAnswer
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.client_messages import ClientMessage, Interrupt, PlaybackDone
 from antiphon.protocol.limits import MICROPHONE_HZ, SPEECH_HZ
 from antiphon.sound_format import WAV_HEADER_BYTES
+
+if TYPE_CHECKING:
+    from antiphon.client.session import Session
 
 FRAME_MS: Final = 20
 FRAME_BYTES: Final = 2 * MICROPHONE_HZ * FRAME_MS // 1000
@@ -23,12 +25,6 @@ MAX_HEARING_S: Final = 15.0
 MAX_ANSWER_S: Final = 60.0
 SETTLED_S: Final = 2.0
 """How long to wait after a recording that ends in noise before the answer to its words counts as the last one."""
-
-
-class NoAnswer(ClientError):
-    """Speech was sent, and no answer came in time."""
-
-    code = "no_answer"
 
 
 @dataclass(slots=True)
@@ -110,7 +106,7 @@ class Exchange:
 
 
 async def say(
-    session: Session, pcm: bytes, tell: Callable[[Incoming], None] = lambda incoming: None, *, patient: bool = True
+    session: "Session", pcm: bytes, tell: Callable[[Incoming], None] = lambda incoming: None, *, patient: bool = True
 ) -> Exchange:
     """Sends 16 kHz speech to a session that is listening, and returns after the time that playing the answer takes.
 
@@ -159,7 +155,7 @@ def end_of_speech_ms(pcm: bytes) -> int:
     return (last + 1) * 1000 // MICROPHONE_HZ
 
 
-async def _speak(session: Session, pcm: bytes, began_s: float) -> None:
+async def _speak(session: "Session", pcm: bytes, began_s: float) -> None:
     loop = asyncio.get_running_loop()
     for number, frame in enumerate(_frames(pcm)):
         # By the clock, since sleeps are always a little too long, and that would add up.
@@ -174,7 +170,7 @@ def _frames(pcm: bytes) -> Iterator[bytes]:
         yield bytes(FRAME_BYTES)
 
 
-async def _send_at(session: Session, message: ClientMessage, at_s: float) -> None:
+async def _send_at(session: "Session", message: ClientMessage, at_s: float) -> None:
     await asyncio.sleep(max(0.0, at_s - asyncio.get_running_loop().time()))
     await session.send(message)
 

@@ -59,8 +59,8 @@ def find(name: str, reference: str, project_dir: Path) -> Callable[..., Any]:
         raise CapabilityError(name, reference, f"but Antiphon offers {name} itself. Choose another name.")
     try:
         found = find_attribute(reference, project_dir)
-    except ReferenceProblem as problem:
-        raise CapabilityError(name, reference, str(problem)) from problem.__cause__
+    except ReferenceProblem as missing:
+        raise CapabilityError(name, reference, str(missing)) from missing.__cause__
     if not callable(found):
         problem = f"which is a {type(found).__name__}. It must be a function of the session and the tool."
         raise CapabilityError(name, reference, problem)

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 STATIC: Final = Path(__file__).parent / "static"
 INDEX: Final = "index.html"
-SHARED: Final = frozenset({"antiphon-client.js", "antiphon-worklets.js"})
+SHARED: Final = frozenset({"antiphon-client.js", "antiphon-client.d.ts", "antiphon-worklets.js"})
 """Files that allowed pages of other origins may load too."""
 
 # Not from `mimetypes`, which depends on the machine: on some, a script is text/plain.
@@ -22,6 +22,7 @@ MEDIA_TYPES: Final = {
     ".js": "text/javascript; charset=utf-8",
     ".png": "image/png",
     ".svg": "image/svg+xml",
+    ".ts": "application/typescript; charset=utf-8",
 }
 NOT_BUILT: Final = (
     "Antiphon is running, but its page is not built: run `make web` and start the server again.\n"

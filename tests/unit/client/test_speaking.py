@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from antiphon.client import Disconnected
+from antiphon.client import Disconnected, NoAnswer
 from antiphon.client.speaking import (
     FRAME_BYTES,
     MAX_ANSWER_S,
     MAX_HEARING_S,
     QUIET,
     SETTLED_S,
-    NoAnswer,
     end_of_speech_ms,
     say,
 )

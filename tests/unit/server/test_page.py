@@ -22,6 +22,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "app.js").write_text("run()")
     (tmp_path / "app.css").write_text("p {}")
     (tmp_path / "antiphon-client.js").write_text("export {}")
+    (tmp_path / "antiphon-client.d.ts").write_text("export type {}")
     (tmp_path / "notes.txt").write_text("not for others")
     return tmp_path
 
@@ -44,6 +45,7 @@ async def browser(folder: Path) -> AsyncIterator[httpx2.AsyncClient]:
         ("/app.js", "run()", "text/javascript; charset=utf-8"),
         ("/app.css", "p {}", "text/css; charset=utf-8"),
         ("/antiphon-client.js", "export {}", "text/javascript; charset=utf-8"),
+        ("/antiphon-client.d.ts", "export type {}", "application/typescript; charset=utf-8"),
     ],
 )
 async def test_a_file_of_the_page_is_served(browser: httpx2.AsyncClient, path: str, body: str, media_type: str) -> None:

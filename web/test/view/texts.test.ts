@@ -30,6 +30,16 @@ describe("URLs", () => {
   ])("the picture %s is %s", (text, expected) => {
     expect(imageUrl(text, "https://page.example/")).toBe(expected);
   });
+
+  test.each([
+    ["/images/1.png", "https://page.example/voice/images/1.png"],
+    ["https://page.example/voice/images/1.png", "https://page.example/voice/images/1.png"],
+    ["https://page.example/images/1.png", null],
+    ["/images/../api/conversations", null],
+    ["/voice/api/conversations", null],
+  ])("on a page that is mounted below a prefix, the picture %s is %s", (text, expected) => {
+    expect(imageUrl(text, "https://page.example/voice/?q#a")).toBe(expected);
+  });
 });
 
 describe("citations", () => {
