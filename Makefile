@@ -8,7 +8,7 @@ NODE_INSTALLED := web/node_modules/.package-lock.json
 BENCHES := $(sort $(filter-out bench/_%,$(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-fast soak chaos check models test-models system bench web reference screenshots clean
+.PHONY: help serve test test-fast soak chaos check models test-models system bench web reference screenshots wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ reference: $(INSTALLED) ## write the generated files: docs/reference and the pag
 
 screenshots: system $(INSTALLED) ## make the screenshots in docs/images
 	$(BIN)/python -m tests.browser.screenshots
+
+wheel: $(INSTALLED) ## build the wheel into dist/
+	$(BIN)/python -m hatchling build -t wheel
 
 clean: ## remove everything that was made, including the virtual environment
 	rm -rf $(VENV) web/node_modules bench/.venv-* bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist tool_registry.json
