@@ -323,6 +323,7 @@ def test_the_source_of_every_value_is_recorded(tmp_path: Path) -> None:
         "speech.long_silence_ms": "default",
         "speech.unfinished_silence_ms": "default",
         "images.model": "default",
+        "recording.calls": "default",
         "tools.paths": "antiphon.toml",
         "tools.disable": "default",
         "tools.build": "ANTIPHON_TOOLS__BUILD",

@@ -165,13 +165,19 @@ async def show_call(deps: HttpDeps, request: Request, caller: Caller) -> Respons
 
 
 async def delete_call(deps: HttpDeps, request: Request, caller: Caller) -> Response:
-    if not await deps.voice_calls.delete(request.path_params["id"], caller.user):
+    id = request.path_params["id"]
+    if not await deps.voice_calls.delete(id, caller.user):
         raise _unknown("call")
+    if deps.recordings is not None:
+        await deps.recordings.delete(caller.user, call_id=id)
     return Response(status_code=204)
 
 
 async def delete_calls(deps: HttpDeps, request: Request, caller: Caller) -> Response:
-    return reply(Deleted(await deps.voice_calls.clear(caller.user)))
+    deleted = await deps.voice_calls.clear(caller.user)
+    if deps.recordings is not None:
+        await deps.recordings.delete(caller.user)
+    return reply(Deleted(deleted))
 
 
 def markdown(record: ConversationRecord) -> str:
@@ -191,8 +197,11 @@ def markdown(record: ConversationRecord) -> str:
 
 async def _delete(deps: HttpDeps, id: str, user: str) -> bool:
     turns = await deps.conversations.turns(id) if deps.images is not None else ()
+    recorded = await deps.recordings.store.list(user, id) if deps.recordings is not None else ()
     deleted = await deps.conversations.delete(id, user)
     if deleted:
+        if deps.recordings is not None:
+            await deps.recordings.delete_files(each.file for each in recorded)
         if deps.images is not None:
             said = "\n".join(turn.body.decode("utf-8", "replace") for turn in turns)
             await deps.images.delete_mentioned(said, user)

@@ -30,6 +30,7 @@ from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.commands import UNKNOWN_CONVERSATION
 from antiphon.session.models import SharedModels
 from antiphon.session.outbox import Link, Outbox
+from antiphon.session.recording import CallRecording, Recordings
 from antiphon.session.restoring import restore
 from antiphon.session.runner import Runner
 from antiphon.session.speaking import Synthesize
@@ -77,6 +78,8 @@ class Hub:
     """Speaks a text outside the conversation; None if this server cannot speak."""
     summaries: CallSummaries | None = None
     """Has a model summarise calls after they have ended; None for extractive summaries."""
+    recordings: Recordings | None = None
+    """Records calls, if the settings say so."""
     composer: Composer = field(default_factory=Composer)
     sessions: dict[str, ActiveSession] = field(default_factory=dict)
     _renewing: asyncio.Task[None] | None = None
@@ -221,6 +224,7 @@ class Hub:
             models=self.models,
             clock=self.clock,
             composer=self.composer,
+            recording=CallRecording(outbox, self.clock, self.recordings),
             synthesize=self.synthesize,
             summaries=self.summaries,
         )

@@ -33,6 +33,7 @@ from antiphon.session.models import SessionModels, SharedModels
 from antiphon.session.outbox import Outbox
 from antiphon.session.outcomes import CallOutcomes
 from antiphon.session.recorder import Recorder
+from antiphon.session.recording import CallRecording
 from antiphon.session.resume_state import Preferences
 from antiphon.session.speaking import Filler, Repeater, Sampler, Synthesize
 from antiphon.session.state import BUSY, MAX_UNHEARD_MS, RESTING, SessionState
@@ -75,6 +76,7 @@ class Runner:
         models: SharedModels,
         clock: Clock,
         composer: Composer,
+        recording: CallRecording,
         synthesize: Synthesize | None = None,
         summaries: CallSummaries | None = None,
     ) -> None:
@@ -101,7 +103,7 @@ class Runner:
         self.composer = composer
         self._client = ClientMessages(outbox, stored.stores, tools.user)
         tools.messaging = self._client
-        self.calls = CallLog(stored, self.writer, clock, summaries)
+        self.calls = CallLog(stored, self.writer, clock, recording, summaries)
         self._recorder = Recorder(
             stored=stored,
             writer=self.writer,
@@ -130,7 +132,7 @@ class Runner:
             names=None if models.names_of is None else partial(models.names_of, tools.user),
         )
         self.models = SessionModels(models, context, self.post, partial(tell_energy, outbox, tools.id))
-        self.microphone = Microphone(self.models, lambda: self.state)
+        self.microphone = Microphone(self.models, lambda: self.state, recording)
         self.voice = Voice(
             models=self.models,
             calls=self.calls,
@@ -350,6 +352,7 @@ class Runner:
 
     async def _perform(self, effect: fx.Effect) -> None:
         self.observe(effect)
+        self.calls.recording.follow(effect)
         match effect:
             case fx.Send(message=s.ResponseChunk() as chunk):
                 self._stopwatch.say(self._clock.now_ms())
@@ -589,6 +592,7 @@ class Runner:
         self._repeater.stop()
         self.models.close()
         await self.filler.stop()
+        await self.calls.recording.stop()
         await self.tool_runner.stop()
         if self.sampler is not None:
             await self.sampler.stop()
