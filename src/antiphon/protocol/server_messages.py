@@ -403,8 +403,8 @@ class RecordingChoice(StrEnum):
 
 
 class Recording(ServerMessage, frozen=True, tag="recording"):
-    """Whether calls are recorded. It follows `session`, and comes whenever it changes. Clients show it clearly. It is not
-    sent by a server that records nothing."""
+    """Whether calls are recorded, which clients show clearly. It follows `session`, and comes whenever it changes. A
+    server that records nothing does not send it."""
 
     choice: RecordingChoice
     active: bool

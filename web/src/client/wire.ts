@@ -510,8 +510,8 @@ export interface SettingsUpdatedMessage extends NumberedMessage {
   captions: boolean;
 }
 
-/** Whether calls are recorded. It follows `session`, and comes whenever it changes. Clients show it clearly. It is not
-    sent by a server that records nothing. */
+/** Whether calls are recorded, which clients show clearly. It follows `session`, and comes whenever it changes. A
+    server that records nothing does not send it. */
 export interface RecordingMessage extends NumberedMessage {
   type: "recording";
   choice: RecordingChoice;

@@ -14,11 +14,18 @@ HZ: Final = 24_000
 
 TOLERANCE_S: Final = 0.06
 """How far microphone audio may be from its time before silence is added or quiet frames are left out."""
-MAX_STALL_S: Final = 1.0
-"""Microphone audio that comes later than this is placed where it came. What comes after a shorter stall of the network
-belongs to the time before it."""
+MIN_STALL_S: Final = 0.3
+"""Microphone audio that comes later than this comes after a gap: the microphone was closed, or the network stalled."""
+MAX_STALL_S: Final = 4.0
+"""How long a stall may be. Sound is not read before it is over."""
+SETTLE_S: Final = 0.25
+"""How long it takes to tell what a gap was."""
+DELAY_S: Final = 1.0
+"""How old sound must be to be read: a client may tell a moment later how much it has played."""
 MAX_AHEAD_S: Final = 10.0
 """Microphone audio that is further ahead of its time is left out."""
+KNOWN_FRAMES: Final = 50
+"""How many frames it takes to know that microphone audio is late, and not only some of its frames."""
 QUIET_DBFS: Final = -50.0
 QUIET_DROP_DB: Final = 20.0
 """How far below the recent level a frame must be to count as quiet in a noisy room."""
@@ -77,7 +84,12 @@ class Mixer:
 
     def __init__(self) -> None:
         self._user = Track(MICROPHONE_HZ)
-        self._has_heard = False
+        self._heard_s: float | None = None
+        """When the microphone has last sent something."""
+        self._delayed: list[tuple[int, Samples]] = []
+        """Frames that came after a gap, and the places where they came."""
+        self._lates: deque[int] = deque(maxlen=KNOWN_FRAMES)
+        """By how many samples the newest frames came after the place that they have."""
         self._level_db = QUIET_DBFS
         self._speech = Track(SPEECH_HZ)
         self._turn = 0
@@ -96,15 +108,46 @@ class Mixer:
         and are brought back to their time where it cannot be heard: in quiet moments.
         """
         samples = to_samples(pcm)
-        track = self._user
+        track, lates = self._user, self._lates
         wanted = round(at_s * track.hz) - len(samples)
-        late_s = (wanted - track.end) / track.hz
+        late = wanted - track.end
+        self._heard_s = at_s
+        if self._delayed or late > MIN_STALL_S * track.hz:
+            self._delayed.append((wanted, samples))
+            self._place_delayed(at_s)
+            return
+        lates.append(late)
         is_quiet = self._is_quiet(samples)
-        if not self._has_heard or late_s > MAX_STALL_S or (late_s > TOLERANCE_S and is_quiet):
-            track.place(samples, wanted)
-        elif late_s >= -TOLERANCE_S or (late_s >= -MAX_AHEAD_S and not is_quiet):
+        # A network only ever delays, so the frames that came soonest tell by how much all of them are late.
+        is_known = len(lates) == lates.maxlen
+        if is_quiet and is_known and min(lates) > TOLERANCE_S * track.hz:
+            track.place(samples, track.end + min(lates))
+            lates.clear()
+        elif late < -(TOLERANCE_S if is_quiet else MAX_AHEAD_S) * track.hz:
+            lates.clear()
+        else:
             track.place(samples, track.end)
-        self._has_heard = True
+
+    def _place_delayed(self, now_s: float, *, at_once: bool = False) -> None:
+        """Places the frames that came after a gap, as soon as it is known what it was.
+
+        If the microphone was closed, they are where they came. If the network or the server was stalled, what was said
+        meanwhile comes all at once, and belongs into the gap.
+        """
+        track, delayed = self._user, self._delayed
+        if not delayed:
+            return
+        length = sum(len(samples) for _, samples in delayed)
+        is_long = length > MAX_STALL_S * track.hz
+        if not (at_once or is_long or now_s * track.hz >= delayed[0][0] + SETTLE_S * track.hz):
+            return
+        self._delayed = []
+        gap = delayed[0][0] - track.end
+        is_stall = track.end > 0 and gap <= MAX_STALL_S * track.hz and length >= gap / 2
+        at = track.end if is_stall else delayed[0][0]
+        for _, samples in delayed:
+            at = track.place(samples, at) + len(samples)
+        self._lates.clear()
 
     def _is_quiet(self, samples: Samples) -> bool:
         level_db = level_dbfs(samples)
@@ -159,9 +202,11 @@ class Mixer:
         self._spans = [(start, min(length, at - start)) for start, length in self._spans if start < at]
         return removed
 
-    def read(self, until_s: float, *, last: bool = False) -> Any:
-        """Returns the frames up to a time, of two samples each. They are final: what is placed there later is not
-        recorded. `last`: the recording ends there."""
+    def read(self, now_s: float, *, last: bool = False) -> Any:
+        """Returns the next frames, of two samples each. They are final: what is placed there later is not recorded.
+        `last`: the recording ends now."""
+        self._place_delayed(now_s, at_once=last)
+        until_s = now_s if last else self._settled_s(now_s)
         for number, (track, resampler) in enumerate(zip((self._user, self._speech), self._resamplers, strict=True)):
             pcm = track.take(round(until_s * track.hz)).tobytes()
             self._rest[number] += resampler.push(pcm, last=last)
@@ -169,3 +214,10 @@ class Mixer:
         channels = [to_samples(each[:length].ljust(length, b"\0")) for each in self._rest]
         self._rest = [each[length:] for each in self._rest]
         return np.column_stack(channels)
+
+    def _settled_s(self, now_s: float) -> float:
+        """Returns up to which time nothing changes any more."""
+        until_s = max(0.0, now_s - DELAY_S)
+        if self._heard_s is not None and now_s - self._heard_s < MAX_STALL_S:
+            until_s = min(until_s, self._user.end / self._user.hz)
+        return until_s

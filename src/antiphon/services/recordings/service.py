@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 WRITE_S: Final = 0.5
 """How often the newest sound is written."""
-DELAY_S: Final = 1.0
-"""How old sound must be to be written: a client may report a moment later how much it has played."""
 MAX_WAITING_BYTES: Final = 16 << 20
 """How much sound may wait for the disk: minutes of it."""
 CHANNELS: Final = 2
@@ -133,7 +131,7 @@ class OpenRecording:
                 if self._waiting_bytes > MAX_WAITING_BYTES:
                     raise RecordingError("The disk is too slow.")
                 waiting_bytes = self._waiting_bytes
-                await self._run(partial(self._write, self._clock.monotonic() - DELAY_S))
+                await self._run(partial(self._write, self._clock.monotonic()))
                 self._waiting_bytes -= waiting_bytes
         except (OSError, AntiphonError) as error:
             self._fail(error)
@@ -149,7 +147,7 @@ class OpenRecording:
             log.error("recording_failed", file=self.file, error=reason)
             self._on_failure(reason)
 
-    def _write(self, until_s: float, *, last: bool = False) -> SoundWriter:
+    def _write(self, now_s: float, *, last: bool = False) -> SoundWriter:
         """Takes in what has happened, and writes what is final."""
         if self._writer is None:
             # Imported here: a server that records nothing does without these libraries.
@@ -161,12 +159,12 @@ class OpenRecording:
         assert self._mixer is not None
         while self._steps:
             self._steps.popleft()(self._mixer)
-        frames = self._mixer.read(max(0.0, until_s - self._since_s), last=last)
+        frames = self._mixer.read(now_s - self._since_s, last=last)
         for first in range(0, len(frames), BLOCK):
             self._writer.write(frames[first : first + BLOCK])
         return self._writer
 
-    def _finish(self, until_s: float) -> tuple[int, int] | None:
+    def _finish(self, now_s: float) -> tuple[int, int] | None:
         path = self._archive.partial_path(self.file)
         if self._has_failed:
             self._close()
@@ -174,7 +172,7 @@ class OpenRecording:
             if duration_ms is None:
                 return None
         else:
-            writer = self._write(until_s, last=True)
+            writer = self._write(now_s, last=True)
             writer.finish()
             duration_ms = writer.duration_ms
         size_bytes = path.stat().st_size
