@@ -60,7 +60,7 @@ async def list_recordings(deps: HttpDeps, request: Request, caller: Caller) -> R
     if await deps.conversations.get(id, caller.user) is None:
         raise Refusal(RefusalCode.NOT_FOUND, "You have no such conversation.")
     found = () if deps.recordings is None else await deps.recordings.store.list(caller.user, id)
-    return reply(RecordingList(tuple(_entry(each) for each in found)))
+    return reply(RecordingList(tuple(describe_recording(each) for each in found)))
 
 
 async def play_recording(deps: HttpDeps, request: Request, caller: Caller) -> Response:
@@ -81,7 +81,7 @@ async def play_recording(deps: HttpDeps, request: Request, caller: Caller) -> Re
     return FileResponse(archive.path_of(recording), headers=HEADERS, media_type=MEDIA_TYPE)
 
 
-def _entry(recording: Recording) -> RecordingEntry:
+def describe_recording(recording: Recording) -> RecordingEntry:
     return RecordingEntry(
         id=recording.id,
         call_id=recording.call_id,

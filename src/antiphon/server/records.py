@@ -15,6 +15,7 @@ from antiphon.protocol.client_messages import Role
 from antiphon.protocol.server_messages import HistoryTurn
 from antiphon.security.admission import Caller
 from antiphon.server.deps import HttpDeps
+from antiphon.server.recordings import RecordingEntry, describe_recording
 from antiphon.server.refusals import Refusal, RefusalCode, reply
 from antiphon.server.requests import read_query
 from antiphon.storage.conversations import Conversation, Place, StoredTurn, VoiceCall
@@ -101,6 +102,8 @@ class CallRecord(Struct, frozen=True):
     """The energy levels that the call was answered at, in order, as in 3, 2, 1. Empty if they are not known."""
     transcript: tuple[HistoryTurn, ...]
     """Empty if the conversation was cleared or deleted."""
+    recordings: tuple[RecordingEntry, ...] = ()
+    """What was recorded of it, the oldest first."""
 
 
 class CallList(Struct, frozen=True):
@@ -213,6 +216,7 @@ async def _delete(deps: HttpDeps, id: str, user: str) -> bool:
 async def _call(deps: HttpDeps, call: VoiceCall) -> CallRecord:
     most = None if call.last_seq is None else max(0, call.last_seq - call.first_seq + 1)
     turns = await deps.conversations.turns(call.conversation_id, call.first_seq - 1, most)
+    recorded = () if deps.recordings is None else await deps.recordings.store.list(call.user, call.conversation_id)
     return CallRecord(
         id=call.id,
         conversation_id=call.conversation_id,
@@ -226,6 +230,7 @@ async def _call(deps: HttpDeps, call: VoiceCall) -> CallRecord:
             for turn in turns
             if turn.text and turn.role != "tool" and (call.last_seq is None or turn.seq <= call.last_seq)
         ),
+        recordings=tuple(describe_recording(each) for each in recorded if each.call_id == call.id),
     )
 
 

@@ -70,7 +70,6 @@ class ActiveSession:
         )
         # Sent once: a stored message would contain the handle itself, and a replay would bring back a used one.
         self.runner.outbox.send(introduction, once=True)
-        self.runner.calls.recording.tell()
 
     def park(self, retire: Callable[[], Coroutine[object, object, None]]) -> None:
         """`retire` is put into the mailbox if the client does not come back in time."""

@@ -257,6 +257,7 @@ class Hub:
             made = UserMessage if brought.role is c.Role.USER else AssistantMessage
             writer.bring(made(brought.content))
         active.introduce(resumed=False)
+        active.runner.calls.recording.tell()
         if writer.transcript.entries:
             active.runner.tell_history()
         self._send_go_away(active)
@@ -293,6 +294,8 @@ class Hub:
             active.runner.tell_history()
         if not active.runner.is_restoring:
             outbox.send(s.StateChanged(s.State(active.runner.state.phase)))
+        # After the replay, whose messages have lower numbers.
+        active.runner.calls.recording.tell()
         active.runner.come_back(last_n)
         self._send_go_away(active)
         return active
