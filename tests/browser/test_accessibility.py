@@ -44,13 +44,14 @@ def show_thread(visitor: Visitor, wire: Wire) -> None:
 
 
 def show_waiting(visitor: Visitor, wire: Wire) -> None:
-    """A question that failed, calls that were not approved and are running, and a message that waits."""
+    """A question that failed, calls that were not approved and are running, a message that waits, and a recording."""
     wire.tell("transcript", text="How far is the moon?", is_final=True)
     wire.tell("error", message="The model cannot be reached.", code="model_failed", retryable=True)
     for token, outcome in (("no", "denied"), ("late", "expired"), ("yes", "approved")):
         wire.tell_all(*wait_for_approval(token, token))
         wire.tell("confirmation_resolved", confirmation_token=token, outcome=outcome)
     wire.tell("state", state="processing")
+    wire.tell("recording", choice="always", active=True)
     wire.tell("queued", messages=[{"id": "q1", "text": "And the sun?"}])
     expect(visitor.find("button", "Unsend")).to_be_visible()
     expect(visitor.find("button", "Try again")).to_be_visible()

@@ -103,6 +103,9 @@ async def test_deleting_returns_what_was_deleted(recordings: RecordingStore) -> 
         await recordings.add(each)
     assert await recordings.delete("bob", conversation_id="c1") == []
     assert await recordings.delete("ann", call_id="v2") == [other_call]
+    assert await recordings.delete("bob", id="r1") == []
+    assert await recordings.delete("ann", id="r1") == [of_call]
+    await recordings.add(of_call)
     assert await recordings.delete("ann", conversation_id="c1") == [of_call]
     assert await recordings.delete("ann") == [other_conversation]
     assert await recordings.list("bob") == [of_bob]

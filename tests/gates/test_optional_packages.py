@@ -5,7 +5,7 @@ import sys
 from typing import Final
 
 OPTIONAL: Final = (
-    *("numpy", "soxr", "onnx", "onnxruntime", "hibari", "piper", "wyoming", "tokenizers", "sounddevice"),
+    *("numpy", "soxr", "onnx", "onnxruntime", "hibari", "piper", "wyoming", "tokenizers", "sounddevice", "soundfile"),
     *("openai", "httpx2", "google", "cryptography", "mcp", "mcp_types"),
 )
 SCRIPT: Final = """

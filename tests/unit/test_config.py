@@ -155,6 +155,8 @@ def test_variables_of_other_programs_are_ignored(tmp_path: Path) -> None:
             '[server]\nenvironment = "staging"',
             'server.environment is "staging"; it must be "production" or "development".',
         ),
+        ('[recording]\ncalls = "sometimes"', 'recording.calls is "sometimes"; it must be "off", "ask" or "always".'),
+        ("[recording]\ncalls = true", 'recording.calls is true; it must be "off", "ask" or "always".'),
     ],
 )
 def test_the_error_for_a_wrong_value_in_the_file_lists_what_is_allowed(tmp_path: Path, toml: str, told: str) -> None:
@@ -376,6 +378,7 @@ def test_the_source_of_every_value_is_recorded(tmp_path: Path) -> None:
         "speech.long_silence_ms": "default",
         "speech.unfinished_silence_ms": "default",
         "images.model": "default",
+        "recording.calls": "default",
         "tools.paths": "antiphon.toml",
         "tools.disable": "default",
         "tools.build": "ANTIPHON_TOOLS__BUILD",

@@ -16,7 +16,7 @@ import { createRecords } from "./view/records";
 import { browserStorage } from "./view/settings";
 
 const page = createPage({
-  createClient: (options) => new Antiphon(options),
+  createClient: (options) => new Antiphon({ ...options, showsRecording: true }),
   now: Date.now,
   local: browserStorage("localStorage"),
   tab: browserStorage("sessionStorage"),

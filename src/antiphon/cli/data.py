@@ -44,8 +44,8 @@ def export(
 ) -> None:
     """Export everything that is stored about a user, as one JSON object per line.
 
-    These are conversations, calls, records, lists and what else tools keep, and what the local user typed. Of an image,
-    the line has its prompt and the path of its file.
+    These are conversations, calls, records, lists and what else tools keep, and what the local user typed. Of an image
+    or a recording, the line has the path of its file.
     """
     settings = settings_for(config)
     with _writer(out) as file, progress_bar() as progress:
@@ -59,8 +59,8 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Confirm the deletion, which cannot be undone.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Delete everything that is stored about a user: conversations, calls, records, lists and what else tools keep,
-    tokens, the block, and what the local user typed.
+    """Delete everything that is stored about a user: conversations, calls and their recordings, records, lists and what
+    else tools keep, tokens, the block, and what the local user typed.
 
     The audit of tool calls stays.
     """
@@ -160,6 +160,8 @@ def progress_bar() -> "Progress":
 async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "Progress") -> dict[str, int]:
     import msgspec
 
+    from antiphon.services.recordings import open_archive
+
     def write(kind: str, fields: dict[str, Any]) -> None:
         file.write(msgspec.json.encode({"kind": kind, **fields}) + b"\n")
 
@@ -179,6 +181,11 @@ async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "P
         for call in calls:
             write("call", msgspec.structs.asdict(call))
         kept = await _kept_by_tools(database, user)
+        archive = open_archive(settings, database.recordings)
+        kept["recording"] = [
+            {**msgspec.structs.asdict(each), "file": str(archive.path_of(each))}
+            for each in await archive.store.list(user)
+        ]
     files = _image_files(settings)
     kept["image"] = [
         {**msgspec.structs.asdict(image), "file": str(files.path_of(image))} for image in await files.list(user)
@@ -217,8 +224,12 @@ def _with_type(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict[str, int]:
+    from antiphon.services.recordings import open_archive
+
     async with open_data(settings) as database:
         task = progress.add_task("Deleting", total=None)
+        # Before the conversations, which take the list of the files with them.
+        recordings = await open_archive(settings, database.recordings).delete(user)
         conversations = 0
         while page := await database.conversations.list(user, PAGE):
             for conversation in page:
@@ -235,6 +246,7 @@ async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict
             "conversation": conversations,
             "call": await database.voice_calls.clear(user),
             "reminder": await database.reminders.clear(user),
+            "recording": recordings,
             "image": await _image_files(settings).delete_all(user),
             "session": await database.sessions.end_all(user),
             "token": sum([await database.tokens.revoke(id) for id in tokens]),

@@ -17,7 +17,7 @@ from antiphon import __version__
 from antiphon.cli.doctor_calendar import check_calendar
 from antiphon.cli.doctor_mcp import check_mcp
 from antiphon.cli.doctor_postgres import check_postgres, inspect_postgres
-from antiphon.cli.doctor_services import check_home, check_web
+from antiphon.cli.doctor_services import check_home, check_recording, check_web
 from antiphon.cli.doctor_tls import check_browser_microphone, check_tls
 from antiphon.cli.doctor_voice import check_microphone, check_voice
 from antiphon.cli.findings import PATIENCE_S, Finding, Findings, ask
@@ -353,6 +353,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     check_understanding,
     check_knowledge,
     check_voice,
+    check_recording,
     check_calendar,
     check_web,
     check_home,

@@ -1,4 +1,4 @@
-"""The checks of `antiphon doctor` for what tools use: the web, and a Home Assistant."""
+"""The checks of `antiphon doctor` for the web, a Home Assistant, and recordings."""
 
 import asyncio
 from importlib.util import find_spec
@@ -33,6 +33,23 @@ def _check_searxng(url: str) -> Finding:
     except ToolError as error:
         return Finding(False, f"web search: {error.message} ({url}) {error.suggestion or ''}".rstrip())
     return Finding(True, f"web search: SearXNG at {url} answers")
+
+
+def check_recording(settings: "Settings") -> Findings:
+    from antiphon.services.recordings import RecordingError
+    from antiphon.services.recordings.sound_file import load_library
+
+    calls = settings.recording.calls
+    if calls == "off":
+        yield Finding(True, "recording: calls are not recorded, since recording.calls is off")
+        return
+    try:
+        load_library()
+    except RecordingError as error:
+        yield Finding(False, f"recording: {error}")
+    else:
+        which = "every call" if calls == "always" else "calls that the user wants to have recorded"
+        yield Finding(True, f"recording: {which}; into {settings.recordings_dir or 'a temporary folder'}")
 
 
 def check_home(settings: "Settings") -> Findings:

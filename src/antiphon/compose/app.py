@@ -151,6 +151,7 @@ class App:
             synthesize=synthesize,
             summaries=None if summarizer is None else CallSummaries(stores.voice_calls, summarizer),
             events=EventLog(stores.events, stores.clock),
+            recordings=self.services.recordings,
             composer=self.composer,
             handles=Handles(make_handle, hash_token, self.settings.continuity.resume_hours * HOUR_MS),
             clock=stores.clock,

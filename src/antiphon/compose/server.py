@@ -295,6 +295,7 @@ def _make_deps(
         models=lambda: models,
         voices=lambda: voices.best.voices if voices else (),
         images=app.services.images.files,
+        recordings=app.services.recordings.archive,
         collectors=[LagCollector(lag.stats), UnderstandingCollector(texts.assistant.stats)],
         stopping=stopping,
         model_healths=healths,
@@ -363,6 +364,8 @@ async def _clean_up(app: App) -> None:
                 deleted += await stores.voice_calls.delete_before(before_ms)
                 deleted += await stores.audit.delete_before(before_ms)
                 deleted += await app.services.images.files.delete_before(before_ms)
+                deleted += await app.services.recordings.archive.delete_before(before_ms)
+            deleted += await app.services.recordings.archive.sweep()
             if ended or deleted:
                 log.info("cleanup_done", sessions_ended=ended, records_deleted=deleted)
         except (StorageError, OSError) as error:

@@ -15,6 +15,7 @@ from antiphon.services.images import ImageService, open_images
 from antiphon.services.kb import Knowledge, open_knowledge
 from antiphon.services.lists import offer_lists
 from antiphon.services.mcp.servers import McpServers
+from antiphon.services.recordings import RecordingService, open_recordings
 from antiphon.services.reminders import ReminderService
 from antiphon.services.secrets import offer_secrets
 from antiphon.services.tool_storage import offer_storage
@@ -47,6 +48,7 @@ class Services:
     embedder: SharedEmbedder
     home: Home
     lists: ListStore
+    recordings: RecordingService
     offers: dict[str, Offer] = field(default_factory=dict)
     mcp: McpServers | None = None
     """The MCP servers of the settings; None if there are none."""
@@ -83,7 +85,8 @@ async def open_services(settings: Settings, database: Database) -> AsyncIterator
         images = await stack.enter_async_context(open_images(settings))
         home = await stack.enter_async_context(open_home(settings.home, clock))
         reminders = ReminderService(database.reminders, clock, database.changes)
-        services = Services(knowledge, reminders, calendar, images, embedder, home, database.lists)
+        recordings = await stack.enter_async_context(open_recordings(settings, database.recordings, clock))
+        services = Services(knowledge, reminders, calendar, images, embedder, home, database.lists, recordings)
         services.offers[Capability.KB] = lambda session, tool: knowledge.session(session)
         services.offers[Capability.CALENDAR] = calendar.offer
         services.offers[Capability.IMAGES] = images.offer

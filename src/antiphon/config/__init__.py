@@ -32,6 +32,7 @@ from antiphon.config.sections import Knowledge as Knowledge
 from antiphon.config.sections import Ladder as Ladder
 from antiphon.config.sections import Model as Model
 from antiphon.config.sections import Ollama as Ollama
+from antiphon.config.sections import Recording as Recording
 from antiphon.config.sections import Section as Section
 from antiphon.config.sections import Server as Server
 from antiphon.config.sections import Speech as Speech
@@ -85,6 +86,7 @@ class _Document(BaseSettings):
     ollama: Ollama
     speech: Speech
     images: Images
+    recording: Recording
     tools: Tools
     hooks: Hooks
     knowledge: Knowledge
@@ -152,6 +154,7 @@ class Settings:
     ollama: Ollama = field(default_factory=Ollama)
     speech: Speech = field(default_factory=Speech)
     images: Images = field(default_factory=Images)
+    recording: Recording = field(default_factory=Recording)
     tools: Tools = field(default_factory=Tools)
     hooks: Hooks = field(default_factory=Hooks)
     knowledge: Knowledge = field(default_factory=Knowledge)
@@ -175,6 +178,11 @@ class Settings:
     def images_dir(self) -> Path | None:
         """The folder of the images that were made; None if nothing is kept, as with a database in memory."""
         return self.data_dir / "images" if self.keeps_data else None
+
+    @property
+    def recordings_dir(self) -> Path | None:
+        """The folder of the recordings of calls; None if nothing is kept."""
+        return None if self.database_path is None else self.data_dir / "recordings"
 
     @property
     def artifact_path(self) -> Path:

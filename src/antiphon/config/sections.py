@@ -106,6 +106,7 @@ ContextTokens = Annotated[int, Field(ge=2_048, le=1_048_576, description="a numb
 VoiceId = Annotated[str, Field(min_length=1, description='a voice of the engine, such as "heart"')]
 Silence = Annotated[int, Field(ge=100, le=5_000, description="a number of milliseconds from 100 to 5000")]
 Days = Annotated[int, Field(ge=0, le=36_500, description="a number of days; 0 keeps everything")]
+RecordedCalls = Annotated[Literal["off", "ask", "always"], Field(description='"off", "ask" or "always"')]
 Folders = Annotated[tuple[str, ...], Field(strict=False, description='a list of folders, such as ["tools"]')]
 ToolCount = Annotated[int, Field(ge=0, le=128, description="a number of tools from 0 to 128; 0 means all of them")]
 ToolIds = Annotated[tuple[str, ...], Field(strict=False, description='a list of tool ids, such as ["open_url"]')]
@@ -310,6 +311,11 @@ class Speech(Section):
 class Images(Section):
     model: ImageModel = ""
     """What makes images. Its key comes from the same environment variable as that of the provider's text models."""
+
+
+class Recording(Section):
+    calls: RecordedCalls = "off"
+    """Which calls are recorded: none, those that the user wants to have recorded, or all of them."""
 
 
 class Tools(Section):

@@ -36,6 +36,8 @@ class Feature(StrEnum):
 
     HOLD = "hold"
     """It follows `hold` and `resume`. For other clients, whatever sounds like speech interrupts the answer."""
+    RECORDING = "recording"
+    """It shows `recording`. Other clients are sent a `notice` when a call is recorded."""
 
 
 class ClientMessage(Struct, frozen=True, tag_field="type", omit_defaults=True):
@@ -67,7 +69,8 @@ class Hello(ClientMessage, frozen=True, tag="hello", kw_only=True):
     initial_messages: Annotated[tuple[InitialMessage, ...], Meta(max_length=limits.MAX_INITIAL_MESSAGES)] = ()
     """Earlier turns as context for a new conversation, oldest first."""
     features: Annotated[tuple[Name, ...], Meta(max_length=limits.MAX_FEATURES)] = ()
-    """What the client can do beyond the basic messages: "hold" if it follows `hold` and `resume`."""
+    """What the client can do beyond the basic messages: "hold" if it follows `hold` and `resume`, "recording" if it
+    shows `recording`."""
     client: Annotated[str, Meta(max_length=limits.MAX_CLIENT)] | None = None
     """The client's name and version, for the log."""
 
@@ -158,6 +161,13 @@ class StartVoice(ClientMessage, frozen=True, tag="start_voice"):
 
 class EndVoice(ClientMessage, frozen=True, tag="end_voice"):
     """Switches from voice to text."""
+
+
+class Record(ClientMessage, frozen=True, tag="record"):
+    """Begins or stops recording the calls of this conversation, if the server lets the user choose. Answered by
+    `recording`."""
+
+    on: bool
 
 
 class LoadConversation(ClientMessage, frozen=True, tag="load_conversation"):

@@ -393,6 +393,24 @@ class SettingsUpdated(ServerMessage, frozen=True, tag="settings_updated"):
     captions: bool
 
 
+class RecordingChoice(StrEnum):
+    OFF = "off"
+    """Calls of this conversation are not recorded. `record` changes that."""
+    ON = "on"
+    """Calls of this conversation are recorded, since the user wants it. `record` changes that."""
+    ALWAYS = "always"
+    """This server records every call."""
+
+
+class Recording(ServerMessage, frozen=True, tag="recording"):
+    """Whether calls are recorded, which clients show clearly. It follows `session`, and comes whenever it changes. A
+    server that records nothing does not send it."""
+
+    choice: RecordingChoice
+    active: bool
+    """Whether a call is being recorded now."""
+
+
 class Pong(ServerMessage, frozen=True, tag="pong"):
     """The answer to a `ping`."""
 

@@ -41,7 +41,7 @@ def page_policy(origins: Collection[str]) -> str:
             # Images and pages that tools show. Framed pages are also sandboxed.
             "img-src 'self' data: https:",
             "frame-src https: http:",
-            "media-src blob:",
+            "media-src 'self' blob:",
             "worker-src 'self'",
             "base-uri 'none'",
             "form-action 'none'",

@@ -14,6 +14,7 @@ from antiphon.security.admission import Caller
 from antiphon.security.quota import Quota
 from antiphon.services.images import ImageFiles
 from antiphon.services.kb import Knowledge
+from antiphon.services.recordings import RecordingArchive
 from antiphon.session.hub import Hub
 from antiphon.session.nodes import Nodes
 from antiphon.speech.base import Voice
@@ -84,6 +85,8 @@ class HttpDeps:
     """The voices of the synthesizer, the default one first; none on a server that does not speak."""
     images: ImageFiles | None = None
     """The images that tools have made."""
+    recordings: RecordingArchive | None = None
+    """The recordings of calls."""
     collectors: Sequence[Collector] = ()
     """Metrics besides those of the tools and the sessions."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

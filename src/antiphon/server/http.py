@@ -16,7 +16,7 @@ from starlette.routing import Route
 from antiphon import __version__
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Account, Kind
-from antiphon.server import energy, images, kb, records
+from antiphon.server import energy, images, kb, recordings, records
 from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
 from antiphon.server.authenticator import TooManyWrongTokens
 from antiphon.server.chat import Chat, ChatTurn
@@ -255,6 +255,22 @@ OPERATIONS: Final = (
         handle=records.delete_conversation,
         answer=None,
         refusals=_GONE,
+    ),
+    Operation(
+        "GET",
+        recordings.LIST_PATH,
+        "List the recordings of the calls of a conversation.",
+        handle=recordings.list_recordings,
+        answer=recordings.RecordingList,
+        refusals=_GONE,
+    ),
+    Operation(
+        "GET",
+        recordings.PATH,
+        "Hear a recording. Ranges of bytes are supported.",
+        handle=recordings.play_recording,
+        answer=recordings.MEDIA_TYPE,
+        refusals=(*_GONE, RefusalCode.BUSY, RefusalCode.ELSEWHERE),
     ),
     Operation(
         "GET",

@@ -1,5 +1,6 @@
 """Makes the OpenAPI document of the HTTP interface from the table of operations and the structs."""
 
+import re
 from collections.abc import Iterable
 from enum import EnumMeta
 from functools import cache
@@ -100,8 +101,8 @@ def _name(operation: Operation) -> str:
 
 
 def _in_path(path: str) -> Iterable[Schema]:
-    if "{id}" in path:
-        yield {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    for name in re.findall(r"{(\w+)}", path):
+        yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
 
 
 def _in_query(query: type | None) -> Iterable[Schema]:

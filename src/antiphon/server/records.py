@@ -15,6 +15,7 @@ from antiphon.protocol.client_messages import Role
 from antiphon.protocol.server_messages import HistoryTurn
 from antiphon.security.admission import Caller
 from antiphon.server.deps import HttpDeps
+from antiphon.server.recordings import RecordingEntry, describe_recording
 from antiphon.server.refusals import Refusal, RefusalCode, reply
 from antiphon.server.requests import read_query
 from antiphon.storage.conversations import Conversation, Place, StoredTurn, VoiceCall
@@ -101,6 +102,8 @@ class CallRecord(Struct, frozen=True):
     """The energy levels that the call was answered at, in order, as in 3, 2, 1. Empty if they are not known."""
     transcript: tuple[HistoryTurn, ...]
     """Empty if the conversation was cleared or deleted."""
+    recordings: tuple[RecordingEntry, ...] = ()
+    """What was recorded of it, the oldest first."""
 
 
 class CallList(Struct, frozen=True):
@@ -165,13 +168,19 @@ async def show_call(deps: HttpDeps, request: Request, caller: Caller) -> Respons
 
 
 async def delete_call(deps: HttpDeps, request: Request, caller: Caller) -> Response:
-    if not await deps.voice_calls.delete(request.path_params["id"], caller.user):
+    id = request.path_params["id"]
+    if not await deps.voice_calls.delete(id, caller.user):
         raise _unknown("call")
+    if deps.recordings is not None:
+        await deps.recordings.delete(caller.user, call_id=id)
     return Response(status_code=204)
 
 
 async def delete_calls(deps: HttpDeps, request: Request, caller: Caller) -> Response:
-    return reply(Deleted(await deps.voice_calls.clear(caller.user)))
+    deleted = await deps.voice_calls.clear(caller.user)
+    if deps.recordings is not None:
+        await deps.recordings.delete(caller.user)
+    return reply(Deleted(deleted))
 
 
 def markdown(record: ConversationRecord) -> str:
@@ -191,8 +200,11 @@ def markdown(record: ConversationRecord) -> str:
 
 async def _delete(deps: HttpDeps, id: str, user: str) -> bool:
     turns = await deps.conversations.turns(id) if deps.images is not None else ()
+    recorded = await deps.recordings.store.list(user, id) if deps.recordings is not None else ()
     deleted = await deps.conversations.delete(id, user)
     if deleted:
+        if deps.recordings is not None:
+            await deps.recordings.delete_files(each.file for each in recorded)
         if deps.images is not None:
             said = "\n".join(turn.body.decode("utf-8", "replace") for turn in turns)
             await deps.images.delete_mentioned(said, user)
@@ -204,6 +216,7 @@ async def _delete(deps: HttpDeps, id: str, user: str) -> bool:
 async def _call(deps: HttpDeps, call: VoiceCall) -> CallRecord:
     most = None if call.last_seq is None else max(0, call.last_seq - call.first_seq + 1)
     turns = await deps.conversations.turns(call.conversation_id, call.first_seq - 1, most)
+    recorded = () if deps.recordings is None else await deps.recordings.store.list(call.user, call.conversation_id)
     return CallRecord(
         id=call.id,
         conversation_id=call.conversation_id,
@@ -217,6 +230,7 @@ async def _call(deps: HttpDeps, call: VoiceCall) -> CallRecord:
             for turn in turns
             if turn.text and turn.role != "tool" and (call.last_seq is None or turn.seq <= call.last_seq)
         ),
+        recordings=tuple(describe_recording(each) for each in recorded if each.call_id == call.id),
     )
 
 

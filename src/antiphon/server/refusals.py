@@ -32,6 +32,8 @@ class RefusalCode(StrEnum):
     """This user may not do that."""
     NOT_FOUND = "not_found"
     """It does not exist, or it belongs to another user."""
+    ELSEWHERE = "elsewhere"
+    """It exists, but on another server; the message says which."""
     WRONG_HOST = "wrong_host"
     """This server does not answer to the name in the Host header."""
     WRONG_ORIGIN = "wrong_origin"
@@ -67,6 +69,7 @@ STATUSES: Final = {
     RefusalCode.METHOD_NOT_ALLOWED: 405,
     RefusalCode.BUSY: 409,
     RefusalCode.TOO_LARGE: 413,
+    RefusalCode.ELSEWHERE: 421,
     RefusalCode.WRONG_HOST: 421,
     RefusalCode.TOO_FAST: 429,
     RefusalCode.INTERNAL: 500,

@@ -9,6 +9,7 @@ from antiphon.clock import Clock
 from antiphon.continuity.summarizer import UNAVAILABLE
 from antiphon.continuity.summary import extract
 from antiphon.session.call_summaries import CallSummaries
+from antiphon.session.recording import CallRecording
 from antiphon.session.stored_session import StoredSession
 from antiphon.session.transcript_writer import TranscriptWriter
 from antiphon.storage.base import StorageError
@@ -28,11 +29,14 @@ class CallLog:
         session: StoredSession,
         writer: TranscriptWriter,
         clock: Clock,
+        recording: CallRecording,
         summaries: CallSummaries | None = None,
     ) -> None:
         """Without `summaries`, calls have extractive ones."""
         self._store = session.stores.voice_calls
         self._summaries = summaries
+        self.recording = recording
+        recording.transcript = lambda: writer.transcript
         self._session = session
         self._writer = writer
         self._clock = clock
@@ -74,6 +78,7 @@ class CallLog:
             last_seq=None,
             energy_path=self._levels,
         )
+        self.recording.begin(self._call)
 
     def note_level(self, level: int) -> None:
         """Notes the energy level that the call is answered at from now on, or that the next call begins at."""
@@ -87,6 +92,10 @@ class CallLog:
         """The call that another process has left."""
         self._call, self._is_stored = call, call is not None
         self._levels = () if call is None else call.energy_path
+        if call is None:
+            self.recording.abandon()
+        else:
+            self.recording.begin(call)
 
     async def take_over(self, call: VoiceCall) -> None:
         """Goes on with the call of another process, which may not be stored yet, unless it has ended since."""
@@ -94,18 +103,23 @@ class CallLog:
         if found is None or found.ended_ms is None:
             self.restore(call)
             self._is_stored = found is not None
+            if self._is_stored:
+                await self.recording.save()
 
     async def save(self) -> None:
         """To be called when a turn is over."""
-        if self._call is None or self._is_stored or self._writer.last_seq < self._call.first_seq:
+        if self._call is None or self._writer.last_seq < self._call.first_seq:
             return
-        await self._store.begin(self._call, self._session.fence)
-        self._is_stored = True
+        if not self._is_stored:
+            await self._store.begin(self._call, self._session.fence)
+            self._is_stored = True
+        await self.recording.save()
 
     async def end(self) -> None:
         """Ends the call with an extractive summary. A model may write a better one afterwards."""
         await self.save()
         call = self.stored
+        await self.recording.end()
         self.restore(None)
         if call is None:
             return

@@ -39,6 +39,9 @@ async def carry_out(runner: "Runner", message: c.ClientMessage) -> None:
             await _load(runner, message)
         case c.Confirm(confirmation_token=token, approved=approved):
             await runner.outcomes.confirm(token, approved)
+        case c.Record(on=on):
+            await runner.calls.recording.switch(on)
+            await runner.save()
         case c.TestAudio(voice=voice):
             _sample(runner, voice)
         case c.Ping(t=t):
@@ -79,6 +82,7 @@ async def _clear(runner: "Runner", message: c.ClearConversation) -> None:
     await runner.step(message)
     runner.outbox.drop_all()
     await runner.writer.clear()
+    await runner.calls.recording.clear(runner.tools.user, runner.conversation_id)
     runner.begin_conversation()
 
 
@@ -96,6 +100,7 @@ async def _load(runner: "Runner", message: c.LoadConversation) -> None:
     await runner.step(message)
     runner.outbox.drop_speech()
     await runner.calls.end()
+    runner.calls.recording.forget_choice()
     await runner.writer.load(message.conversation_id)
     runner.begin_conversation()
     runner.tell_history()

@@ -111,6 +111,8 @@ class InterruptModel:
     turn: str
     heard: str | None
     """What the user heard of the answer; None if it was read as it came."""
+    played_ms: int | None = None
+    """How much of its audio was played, if the client has said so."""
 
 
 @dataclass(frozen=True, slots=True)

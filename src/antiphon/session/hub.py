@@ -32,6 +32,7 @@ from antiphon.session.event_log import EventLog
 from antiphon.session.hooks import HookQueue, SessionHooks
 from antiphon.session.models import SharedModels
 from antiphon.session.outbox import Link, Outbox
+from antiphon.session.recording import CallRecording, Recordings
 from antiphon.session.restoring import restore
 from antiphon.session.runner import Runner
 from antiphon.session.speaking import Synthesize
@@ -81,6 +82,8 @@ class Hub:
     """Has a model summarise calls after they have ended; None for extractive summaries."""
     events: EventLog | None = None
     """Stores latencies and changes of the model for the operator; None if nobody reads them."""
+    recordings: Recordings | None = None
+    """Records calls, if the settings say so."""
     composer: Composer = field(default_factory=Composer)
     hooks: HookQueue = field(default_factory=HookQueue)
     sessions: dict[str, ActiveSession] = field(default_factory=dict)
@@ -235,6 +238,7 @@ class Hub:
             clock=self.clock,
             composer=self.composer,
             hooks=SessionHooks(self.hooks, record.id, record.user, self.clock.now_ms),
+            recording=CallRecording(outbox, self.clock, self.recordings),
             synthesize=self.synthesize,
             summaries=self.summaries,
         )
@@ -271,6 +275,7 @@ class Hub:
             made = UserMessage if brought.role is c.Role.USER else AssistantMessage
             writer.bring(made(brought.content))
         active.introduce(resumed=False)
+        active.runner.calls.recording.tell()
         if writer.transcript.entries:
             active.runner.tell_history()
         self._send_go_away(active)
@@ -307,6 +312,8 @@ class Hub:
             active.runner.tell_history()
         if not active.runner.is_restoring:
             outbox.send(s.StateChanged(s.State(active.runner.state.phase)))
+        # After the replay, whose messages have lower numbers.
+        active.runner.calls.recording.tell()
         active.runner.come_back(last_n)
         self._send_go_away(active)
         return active

@@ -436,8 +436,9 @@ def _interrupt(state: SessionState, played_ms: float | None, now_ms: int) -> Ste
     effects: list[Effect] = []
     if turn is not None:
         elapsed_ms = min(turn.elapsed_ms(now_ms), turn.audio_ms)
-        heard = turn.heard(int(played_ms) if played_ms is not None else max(turn.played_ms, elapsed_ms))
-        effects += [StoreAnswer(turn.id, turn.number, heard), InterruptModel(turn.id, heard)]
+        reported_ms = None if played_ms is None else int(played_ms)
+        heard = turn.heard(max(turn.played_ms, elapsed_ms) if reported_ms is None else reported_ms)
+        effects += [StoreAnswer(turn.id, turn.number, heard), InterruptModel(turn.id, heard, reported_ms)]
     return state.end_turn(), [*effects, _tell(Phase.INTERRUPTED), EndTurn(state.turns)]
 
 

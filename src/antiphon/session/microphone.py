@@ -6,6 +6,7 @@ from typing import Final
 
 from antiphon.protocol.limits import MICROPHONE_HZ
 from antiphon.session.models import SessionModels
+from antiphon.session.recording import CallRecording
 from antiphon.session.state import Phase, SessionState
 
 BYTES_PER_MS: Final = 2 * MICROPHONE_HZ // 1000
@@ -17,8 +18,9 @@ MAX_WAITING_MS: Final = 5_000
 class Microphone:
     """Audio does not pass the mailbox: it changes no state, and fifty frames a second must not wait in line."""
 
-    def __init__(self, models: SessionModels, state: Callable[[], SessionState]) -> None:
+    def __init__(self, models: SessionModels, state: Callable[[], SessionState], recording: CallRecording) -> None:
         self._models = models
+        self._recording = recording
         self._state = state
         self._waiting: deque[tuple[bytes, bool]] | None = None
         """None while audio goes straight to the model."""
@@ -46,8 +48,10 @@ class Microphone:
     def hear(self, pcm: bytes, playing: bool) -> None:
         """`playing`: the client is playing the assistant's speech, which its microphone may pick up."""
         if self._waiting is not None:
+            self._recording.hear(pcm, is_waiting=True)
             self._keep(pcm, playing)
         elif self._state().phase is not Phase.IDLE:
+            self._recording.hear(pcm, is_waiting=False)
             self._pass_on(pcm, playing)
 
     def open(self) -> None:

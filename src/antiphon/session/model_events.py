@@ -57,6 +57,7 @@ async def take(runner: "Runner", item: FromModel) -> None:
             pass
         case live.Usage() | live.SpeechStarted():
             runner.observe(event)
+            runner.calls.recording.follow(event)
         case live.ResumptionUpdate() | live.GoAway():
             pass
         case _:

@@ -150,6 +150,10 @@ class Outbox:
         """Called with every message but speech, before it is sent."""
         self.holds = False
         """Whether the client follows `hold` and `resume`."""
+        self.shows_recording = False
+        """Whether the client shows `recording`."""
+        self.on_speech: Callable[[int, bytes], None] = lambda turn, pcm: None
+        """Called with the turn and the speech that a connected client is sent."""
 
     @property
     def has_unsaved(self) -> bool:
@@ -203,6 +207,8 @@ class Outbox:
                 self.unheard.append(Unheard(piece, pcm))
                 self._drop_old_audio()
         self._deliver(_Numbered(piece.n, self._encode(piece, pcm), stored, is_kept=False))
+        if self._link is not None:
+            self.on_speech(turn, pcm)
 
     def take_unspoken(self, turn: int) -> tuple[str, int]:
         """Returns the words of a turn that are `unspoken`, and how long their audio was. Nothing is unspoken then."""
@@ -281,6 +287,7 @@ class Outbox:
         """Connects the client. Returns the link that was connected before, if any."""
         before, self._link, self._form = self._link, link, form
         self.holds = Feature.HOLD in features
+        self.shows_recording = Feature.RECORDING in features
         return before
 
     def detach(self, link: Link) -> bool:
@@ -328,6 +335,7 @@ class Outbox:
             self.unheard.append(each)
             if after_n < each.piece.n <= up_to_n and each.pcm is not None:
                 spoken.append((each.piece.n, self._encode(each.piece, each.pcm)))
+                self.on_speech(each.piece.turn, each.pcm)
         self.unspoken.extendleft(reversed(again))
         if again:
             self._note(VoidedSpeech(0, again[0].piece.turn, again[0].piece.n))

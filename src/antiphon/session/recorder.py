@@ -118,6 +118,7 @@ class Recorder:
             listening=state.resting is Phase.LISTENING,
             turns=state.turns - (not state.is_settled),
             call=self._calls.current,
+            is_recording_wanted=self._calls.recording.is_wanted,
             upstream=self._upstream(),
         )
         self._stored.describe(mode=state.mode, turn=self._tool_turn, tools_version=tools.pinned_version, state=resume)

@@ -33,6 +33,7 @@ async def restore(runner: "Runner", record: SessionRecord, sent: SentMessages, *
     state = SessionState(mode, resting, resting, turns=stored.turns, queue=last_queue(sent))
     outbox.restore(sent, seen_n)
     runner.models.restore_upstream(stored.upstream)
+    runner.calls.recording.restore_choice(stored.is_recording_wanted)
     if stored.call is not None and mode is Mode.VOICE:
         await runner.calls.take_over(stored.call)
     unfinished = await runner.writer.restore()

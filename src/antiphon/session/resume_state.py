@@ -41,6 +41,8 @@ class ResumeState(Preferences):
     """How many turns there were, without the one under way."""
     call: VoiceCall | None = None
     """The call that goes on."""
+    is_recording_wanted: bool = False
+    """Whether the user wants the calls of this conversation to be recorded."""
     settled_seq: int = 0
     """The number of the last stored message when no turn was under way."""
     is_answering: bool = False

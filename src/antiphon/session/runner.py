@@ -34,6 +34,7 @@ from antiphon.session.models import SessionModels, SharedModels
 from antiphon.session.outbox import Outbox
 from antiphon.session.outcomes import CallOutcomes
 from antiphon.session.recorder import Recorder
+from antiphon.session.recording import CallRecording
 from antiphon.session.resume_state import Preferences
 from antiphon.session.speaking import Filler, Repeater, Sampler, Synthesize
 from antiphon.session.state import BUSY, MAX_UNHEARD_MS, RESTING, SessionState
@@ -77,6 +78,7 @@ class Runner:
         clock: Clock,
         composer: Composer,
         hooks: SessionHooks,
+        recording: CallRecording,
         synthesize: Synthesize | None = None,
         summaries: CallSummaries | None = None,
     ) -> None:
@@ -104,7 +106,7 @@ class Runner:
         self.composer = composer
         self._client = ClientMessages(outbox, stored.stores, tools.user)
         tools.messaging = self._client
-        self.calls = CallLog(stored, self.writer, clock, summaries)
+        self.calls = CallLog(stored, self.writer, clock, recording, summaries)
         self._recorder = Recorder(
             stored=stored,
             writer=self.writer,
@@ -133,7 +135,7 @@ class Runner:
             names=None if models.names_of is None else partial(models.names_of, tools.user),
         )
         self.models = SessionModels(models, context, self.post, partial(tell_energy, outbox, tools.id))
-        self.microphone = Microphone(self.models, lambda: self.state)
+        self.microphone = Microphone(self.models, lambda: self.state, recording)
         self.voice = Voice(
             models=self.models,
             calls=self.calls,
@@ -354,6 +356,7 @@ class Runner:
     async def _perform(self, effect: fx.Effect) -> None:
         self.observe(effect)
         self.hooks.see(effect)
+        self.calls.recording.follow(effect)
         match effect:
             case fx.Send(message=s.ResponseChunk() as chunk):
                 self._stopwatch.say(self._clock.now_ms())
@@ -594,6 +597,7 @@ class Runner:
         self._repeater.stop()
         self.models.close()
         await self.filler.stop()
+        await self.calls.recording.stop()
         await self.tool_runner.stop()
         if self.sampler is not None:
             await self.sampler.stop()

@@ -59,9 +59,9 @@ class RecordingStore(Protocol):
         ...
 
     async def delete(
-        self, user: str, *, conversation_id: str | None = None, call_id: str | None = None
+        self, user: str, *, id: str | None = None, conversation_id: str | None = None, call_id: str | None = None
     ) -> Sequence[Recording]:
-        """Deletes the recordings of a user, only those of a conversation or of a call if one is given. Returns them."""
+        """Deletes the recordings of a user, or only one, or those of a conversation or of a call. Returns them."""
         ...
 
     async def delete_before(self, at_ms: int) -> Sequence[Recording]:

@@ -1,10 +1,12 @@
+import sys
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from antiphon.cli.doctor_services import check_home, check_web
+from antiphon.cli.doctor_services import check_home, check_recording, check_web
 from antiphon.cli.findings import Finding
-from antiphon.config import Home, Settings, Weather, Web
+from antiphon.config import Home, Recording, Settings, Weather, Web
 from antiphon.services.home import TOKEN_VARIABLE
 from tests.fakes.home_assistant import TOKEN, FakeHome
 from tests.fakes.local_http import Reply, served_in_thread
@@ -73,3 +75,25 @@ def test_a_missing_token_is_a_problem(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_no_home_is_fine(tmp_path: Path) -> None:
     [finding] = check_home(make_settings(tmp_path))
     assert finding.ok
+
+
+@pytest.mark.parametrize(
+    ("calls", "told"),
+    [
+        ("off", "recording: calls are not recorded, since recording.calls is off"),
+        ("ask", "recording: calls that the user wants to have recorded; into {folder}"),
+        ("always", "recording: every call; into {folder}"),
+    ],
+)
+def test_the_doctor_says_which_calls_are_recorded(tmp_path: Path, calls: Literal["off", "ask"], told: str) -> None:
+    [finding] = check_recording(Settings(tmp_path, tmp_path, recording=Recording(calls=calls)))
+    assert finding == Finding(True, told.format(folder=tmp_path / "recordings"))
+
+
+def test_recording_without_its_package_is_a_problem_with_its_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "soundfile", None)
+    [finding] = check_recording(Settings(tmp_path, tmp_path, recording=Recording(calls="ask")))
+    assert not finding.ok
+    assert "pip install 'antiphon[recording]'" in finding.text

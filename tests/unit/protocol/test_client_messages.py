@@ -22,6 +22,7 @@ from antiphon.protocol.client_messages import (
     Ping,
     Playback,
     PlaybackDone,
+    Record,
     Role,
     Settings,
     StartListening,
@@ -86,6 +87,7 @@ WRITTEN: list[tuple[dict[str, Any], ClientMessage]] = [
     ({"type": "start_voice", "pending_request": "the weather"}, StartVoice("the weather")),
     ({"type": "end_voice"}, EndVoice()),
     ({"type": "load_conversation", "conversation_id": "c"}, LoadConversation("c")),
+    ({"type": "record", "on": True}, Record(on=True)),
     ({"type": "ping", "t": 1700000000000}, Ping(1700000000000)),
 ]
 

@@ -32,6 +32,8 @@ from antiphon.protocol.server_messages import (
     Pong,
     Queued,
     QueuedText,
+    Recording,
+    RecordingChoice,
     Reminder,
     Response,
     ResponseChunk,
@@ -103,6 +105,7 @@ ADDED: list[tuple[ServerMessage, str, set[str]]] = [
         {"theme", "voice_speed", "volume", "voice", "greeting", "captions"},
     ),
     (Pong(1), "pong", {"t"}),
+    (Recording(RecordingChoice.ON, active=True), "recording", {"choice", "active"}),
     (Queued((QueuedText("q1", "And tomorrow?"),)), "queued", {"messages"}),
 ]
 

@@ -50,6 +50,8 @@ export interface AntiphonOptions {
   audio?: AudioForm;
   /** Whether the client itself turns the assistant down when something is loud, before the server decides. Default: true. */
   bargeIn?: boolean;
+  /** Whether your page shows `recording` messages. Otherwise the server sends a `notice` when a call is recorded. Default: false. */
+  showsRecording?: boolean;
 }
 
 export interface DeviceChoice {
@@ -231,6 +233,11 @@ export class Antiphon {
     this.#session.send({ type: "settings", ...changed });
   }
 
+  /** Begins or stops recording the calls of this conversation. The server replies with `recording`, or with an `error`. */
+  record(on: boolean): void {
+    this.#session.send({ type: "record", on });
+  }
+
   /** Continues an earlier conversation. The server replies with `history`. */
   loadConversation(id: string): void {
     this.#playback.stop();
@@ -282,14 +289,14 @@ export class Antiphon {
   }
 
   #hello(): HelloMessage {
-    const { audio = "binary", client = CLIENT, initialMessages } = this.#options;
+    const { audio = "binary", client = CLIENT, initialMessages, showsRecording = false } = this.#options;
     const isStored = this.#sessionConversation !== null && this.conversationId === this.#sessionConversation;
     return {
       type: "hello",
       mode: this.mode,
       audio,
       client,
-      features: ["hold"],
+      features: showsRecording ? ["hold", "recording"] : ["hold"],
       ...(this.#token === undefined ? {} : { token: this.#token }),
       // If the session cannot be resumed, the conversation continues, and it already has the initial messages.
       ...(this.conversationId === null ? {} : { conversation_id: this.conversationId }),

@@ -22,7 +22,7 @@ export const CLOSES: Readonly<Record<number, { reason: string; comeBack: boolean
   4429: { reason: "messages come too fast, or audio is more than 30 s ahead of speech", comeBack: true },
 };
 
-export type ErrorCode = "bad_json" | "unknown_type" | "bad_message" | "bad_settings" | "bad_audio" | "too_large" | "hello_late" | "resume_rejected" | "unknown_conversation" | "busy" | "model_failed" | "unavailable" | "conversation_gone" | "internal" | "unauthenticated" | "blocked" | "too_fast";
+export type ErrorCode = "bad_json" | "unknown_type" | "bad_message" | "bad_settings" | "bad_audio" | "too_large" | "hello_late" | "resume_rejected" | "unknown_conversation" | "busy" | "model_failed" | "unavailable" | "conversation_gone" | "not_recorded" | "always_recorded" | "internal" | "unauthenticated" | "blocked" | "too_fast";
 
 export interface NumberedMessage {
   /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
@@ -46,7 +46,8 @@ export interface HelloMessage {
   audio?: AudioForm;
   /** Earlier turns as context for a new conversation, oldest first. */
   initial_messages?: InitialMessage[];
-  /** What the client can do beyond the basic messages: "hold" if it follows `hold` and `resume`. */
+  /** What the client can do beyond the basic messages: "hold" if it follows `hold` and `resume`, "recording" if it
+shows `recording`. */
   features?: string[];
   /** The client's name and version, for the log. */
   client?: string | null;
@@ -151,6 +152,13 @@ export interface StartVoiceMessage {
 /** Switches from voice to text. */
 export interface EndVoiceMessage {
   type: "end_voice";
+}
+
+/** Begins or stops recording the calls of this conversation, if the server lets the user choose. Answered by
+    `recording`. */
+export interface RecordMessage {
+  type: "record";
+  on: boolean;
 }
 
 /** Continues an earlier conversation. */
@@ -502,6 +510,18 @@ export interface SettingsUpdatedMessage extends NumberedMessage {
   captions: boolean;
 }
 
+/** Whether calls are recorded, which clients show clearly. It follows `session`, and comes whenever it changes. A
+    server that records nothing does not send it. */
+export interface RecordingMessage extends NumberedMessage {
+  type: "recording";
+  choice: RecordingChoice;
+  /** Whether a call is being recorded now. */
+  active: boolean;
+}
+
+/** off: Calls of this conversation are not recorded. `record` changes that. on: Calls of this conversation are recorded, since the user wants it. `record` changes that. always: This server records every call. */
+export type RecordingChoice = "always" | "off" | "on";
+
 /** The answer to a `ping`. */
 export interface PongMessage extends NumberedMessage {
   type: "pong";
@@ -524,6 +544,7 @@ export interface ClientMessages {
   confirm: ConfirmMessage;
   start_voice: StartVoiceMessage;
   end_voice: EndVoiceMessage;
+  record: RecordMessage;
   load_conversation: LoadConversationMessage;
   ping: PingMessage;
 }
@@ -559,6 +580,7 @@ export interface ServerMessages {
   reminder: ReminderMessage;
   image: ImageMessage;
   settings_updated: SettingsUpdatedMessage;
+  recording: RecordingMessage;
   pong: PongMessage;
 }
 
@@ -566,4 +588,4 @@ export interface ServerMessages {
 export type ServerMessage = ServerMessages[keyof ServerMessages];
 
 /** Clients ignore all other types. */
-export const SERVER_TYPES: ReadonlySet<string> = new Set(["state", "transcript", "response_chunk", "queued", "response", "audio", "hold", "resume", "tool_call", "tool_result", "flyout", "error", "session", "go_away", "generation_complete", "voice_session_start", "end_voice_session", "timeout", "confirmation_request", "confirmation_resolved", "energy", "notice", "turn_metrics", "history", "reminder", "image", "settings_updated", "pong"]);
+export const SERVER_TYPES: ReadonlySet<string> = new Set(["state", "transcript", "response_chunk", "queued", "response", "audio", "hold", "resume", "tool_call", "tool_result", "flyout", "error", "session", "go_away", "generation_complete", "voice_session_start", "end_voice_session", "timeout", "confirmation_request", "confirmation_resolved", "energy", "notice", "turn_metrics", "history", "reminder", "image", "settings_updated", "recording", "pong"]);

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { type CallRecord, type ConversationEntry, isBeingSummarized, summaryOf } from "../view/records";
+import { type CallRecord, type ConversationEntry, isBeingSummarized, type RecordingEntry, summaryOf } from "../view/records";
 import { formatDuration } from "../view/format";
 import { usePage, useSelector } from "./hooks";
 import { ConfirmedButton } from "./ConfirmedButton";
@@ -139,6 +139,9 @@ function Calls({ close }: { close: () => void }) {
                 ))}
               </details>
             )}
+            {call.recordings?.map((recording) => (
+              recording.duration_ms !== null && <Player key={recording.id} call={call} recording={recording} />
+            ))}
             {call.duration_ms !== null && (
               <button
                 type="button"
@@ -163,6 +166,46 @@ function Calls({ close }: { close: () => void }) {
         />
       )}
     </section>
+  );
+}
+
+/** Fetches a recording when it is wanted, and plays it. */
+function Player({ call, recording }: { call: CallRecord; recording: RecordingEntry }) {
+  const page = usePage();
+  const [source, setSource] = useState<string | null>(null);
+  const [problem, setProblem] = useState("");
+  useEffect(() => () => {
+    if (source?.startsWith("blob:")) URL.revokeObjectURL(source);
+  }, [source]);
+  const label = `recording of ${formatDay(recording.started_ms)} (${formatDuration(recording.duration_ms ?? 0)})`;
+  if (source !== null) {
+    return (
+      <audio
+        class="recording-player"
+        controls
+        autoplay
+        src={source}
+        aria-label={`The ${label}`}
+        onError={() => {
+          setSource(null);
+          setProblem("This recording cannot be played. It may have been deleted.");
+        }}
+      />
+    );
+  }
+  return (
+    <>
+      <Problem text={problem} />
+      <button
+        type="button"
+        class="button"
+        onClick={() => {
+          page.records.recording(call, recording).then(setSource, (error: Error) => setProblem(error.message));
+        }}
+      >
+        Play the {label}
+      </button>
+    </>
   );
 }
 

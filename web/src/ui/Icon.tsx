@@ -20,6 +20,7 @@ const PATHS = {
   bell: "M6 16.5V11a6 6 0 1 1 12 0v5.5l1.5 1.5h-15zM10 20.5h4",
   plus: "M12 5v14M5 12h14",
   bin: "M5 7h14M10 7V4.5h4V7M7 7l.8 12.5h8.4L17 7",
+  record: "M12 20a8 8 0 1 0 0-16 8 8 0 0 0 0 16ZM12 15a3 3 0 1 0 0-6 3 3 0 0 0 0 6Z",
   panel: "M4 5h16v14H4zM14 5v14",
 } as const;
 

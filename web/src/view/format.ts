@@ -171,3 +171,11 @@ function fence(text: string): string {
   const ticks = "`".repeat(longest + 1);
   return `${ticks}\n${text}\n${ticks}`;
 }
+
+/** What the page says about recording; empty if there is nothing to say. */
+export function describeRecording({ recording }: PageState): string {
+  if (recording === null) return "";
+  if (recording.active) return "This call is being recorded.";
+  if (recording.choice === "always") return "This server records every call.";
+  return recording.choice === "on" ? "Calls in this conversation are recorded." : "";
+}

@@ -40,6 +40,8 @@ export interface Page {
   press(): void;
   release(): void;
   toggleMute(): void;
+  /** Begins or stops recording the calls of this conversation. */
+  toggleRecording(): void;
   interrupt(): void;
   say(text: string): void;
   /** Sends a failed or rejected message again, by the key of its item. */
@@ -227,6 +229,9 @@ export function createPage(environment: Environment): Page {
     toggleMute() {
       const { microphone } = state.value;
       if (microphone.state === "on") client.mute(!microphone.muted);
+    },
+    toggleRecording() {
+      client.record(state.value.recording?.choice !== "on");
     },
     interrupt() {
       // An interruption empties the queue. If the message box is in use, the queued messages stay in the thread.

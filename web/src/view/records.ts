@@ -20,6 +20,15 @@ export interface CallRecord {
   /** The levels of energy that the call went through, the first one first. */
   energy_path?: number[];
   transcript: HistoryTurn[];
+  recordings?: RecordingEntry[];
+}
+
+/** A recording of a call, or of a part of it. */
+export interface RecordingEntry {
+  id: string;
+  started_ms: number;
+  /** Null while it is being made. */
+  duration_ms: number | null;
 }
 
 /** What the server writes in the place of a summary that it could not make. */
@@ -79,6 +88,8 @@ export interface Records {
   deleteConversation(id: string): Promise<void>;
   calls(): Promise<CallRecord[]>;
   clearCalls(): Promise<void>;
+  /** Returns an address at which an audio element can play a recording. */
+  recording(call: CallRecord, recording: RecordingEntry): Promise<string>;
   voices(): Promise<VoiceEntry[]>;
   models(): Promise<ModelEntry[]>;
   energy(): Promise<EnergyReport>;
@@ -90,7 +101,7 @@ export interface Records {
 const UNREACHABLE = "The server cannot be reached. Try again once the page is connected.";
 
 export function createRecords(base: string, token: () => string | null): Records {
-  async function request(method: "GET" | "DELETE" | "POST", path: string, given?: unknown): Promise<unknown> {
+  async function send(method: "GET" | "DELETE" | "POST", path: string, given?: unknown): Promise<Response> {
     const bearer = token();
     const headers: Record<string, string> = {
       ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
@@ -99,9 +110,13 @@ export function createRecords(base: string, token: () => string | null): Records
     const sent = given === undefined ? {} : { body: JSON.stringify(given) };
     const response = await fetch(new URL(path, base), { method, headers, ...sent }).catch(() => null);
     if (response === null) throw new Error(UNREACHABLE);
-    const body: unknown = response.status === 204 ? null : await response.json().catch(() => null);
-    if (!response.ok) throw new Error(readError(body) ?? `The request failed (status ${response.status}).`);
-    return body;
+    if (response.ok) return response;
+    throw new Error(readError(await response.json().catch(() => null)) ?? `The request failed (status ${response.status}).`);
+  }
+
+  async function request(method: "GET" | "DELETE" | "POST", path: string, given?: unknown): Promise<unknown> {
+    const response = await send(method, path, given);
+    return response.status === 204 ? null : response.json().catch(() => null);
   }
 
   const id = encodeURIComponent;
@@ -120,6 +135,12 @@ export function createRecords(base: string, token: () => string | null): Records
     },
     async clearCalls() {
       await request("DELETE", "api/calls");
+    },
+    async recording(call, recording) {
+      const path = `api/conversations/${id(call.conversation_id)}/recordings/${id(recording.id)}`;
+      // An audio element cannot show a token. Without one it can ask for the parts that it needs.
+      if (token() === null) return new URL(path, base).href;
+      return URL.createObjectURL(await (await send("GET", path)).blob());
     },
     async models() {
       return ((await request("GET", "api/models")) as { models?: ModelEntry[] } | null)?.models ?? [];

@@ -100,6 +100,8 @@ function applyMessage(state: PageState, message: ServerMessage, now: number): Pa
       return thread.loadHistory(state, message);
     case "session":
       return applySession(state, message);
+    case "recording":
+      return { ...state, recording: { choice: message.choice, active: message.active } };
     case "queued":
       return typed.updateQueue(state, message.messages, now);
     case "go_away":
@@ -163,7 +165,9 @@ function enterState(before: PageState, server: State): PageState {
 }
 
 function applySession(state: PageState, message: SessionMessage): PageState {
-  const next = { ...state, sessionId: message.session_id, conversationId: message.conversation_id };
+  // The server tells again after this whether it records the calls of a new session.
+  const recording = message.resumed ? state.recording : null;
+  const next = { ...state, recording, sessionId: message.session_id, conversationId: message.conversation_id };
   return applyLevels(next, message.energy);
 }
 

@@ -9,6 +9,7 @@ import type {
   Mode,
   NoticeKind,
   QueuedText,
+  RecordingChoice,
   ReminderKind,
   SoundState,
   State,
@@ -206,6 +207,8 @@ export interface PageState {
   isTokenRefused: boolean;
   /** Whether the server has a voice; null until that is known. */
   hasVoice: boolean | null;
+  /** Whether calls are recorded; null if the server records none. */
+  recording: { choice: RecordingChoice; active: boolean } | null;
   error: { text: string; isRetryable: boolean } | null;
   /** How much of the newest answer was played, and how much has arrived. */
   playback: { playedMs: number; receivedMs: number; isComplete: boolean; isPlaying: boolean };
@@ -258,6 +261,7 @@ export function initialState(): PageState {
     episode: null,
     isTokenRefused: false,
     hasVoice: null,
+    recording: null,
     error: null,
     playback: NOT_PLAYED,
     msPerChar: MS_PER_CHAR,

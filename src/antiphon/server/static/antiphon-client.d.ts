@@ -9,7 +9,7 @@ declare const CLOSES: Readonly<Record<number, {
     reason: string;
     comeBack: boolean;
 }>>;
-export type ErrorCode = "bad_json" | "unknown_type" | "bad_message" | "bad_settings" | "bad_audio" | "too_large" | "hello_late" | "resume_rejected" | "unknown_conversation" | "busy" | "model_failed" | "unavailable" | "conversation_gone" | "internal" | "unauthenticated" | "blocked" | "too_fast";
+export type ErrorCode = "bad_json" | "unknown_type" | "bad_message" | "bad_settings" | "bad_audio" | "too_large" | "hello_late" | "resume_rejected" | "unknown_conversation" | "busy" | "model_failed" | "unavailable" | "conversation_gone" | "not_recorded" | "always_recorded" | "internal" | "unauthenticated" | "blocked" | "too_fast";
 export interface NumberedMessage {
     /** Counts the server's messages and binary frames from 1 within the session. It is set when the message is sent. */
     n: number;
@@ -31,7 +31,8 @@ export interface HelloMessage {
     audio?: AudioForm;
     /** Earlier turns as context for a new conversation, oldest first. */
     initial_messages?: InitialMessage[];
-    /** What the client can do beyond the basic messages: "hold" if it follows `hold` and `resume`. */
+    /** What the client can do beyond the basic messages: "hold" if it follows `hold` and `resume`, "recording" if it
+  shows `recording`. */
     features?: string[];
     /** The client's name and version, for the log. */
     client?: string | null;
@@ -119,6 +120,12 @@ export interface StartVoiceMessage {
 /** Switches from voice to text. */
 export interface EndVoiceMessage {
     type: "end_voice";
+}
+/** Begins or stops recording the calls of this conversation, if the server lets the user choose. Answered by
+    `recording`. */
+export interface RecordMessage {
+    type: "record";
+    on: boolean;
 }
 /** Continues an earlier conversation. */
 export interface LoadConversationMessage {
@@ -429,6 +436,16 @@ export interface SettingsUpdatedMessage extends NumberedMessage {
     greeting: boolean;
     captions: boolean;
 }
+/** Whether calls are recorded, which clients show clearly. It follows `session`, and comes whenever it changes. A
+    server that records nothing does not send it. */
+export interface RecordingMessage extends NumberedMessage {
+    type: "recording";
+    choice: RecordingChoice;
+    /** Whether a call is being recorded now. */
+    active: boolean;
+}
+/** off: Calls of this conversation are not recorded. `record` changes that. on: Calls of this conversation are recorded, since the user wants it. `record` changes that. always: This server records every call. */
+export type RecordingChoice = "always" | "off" | "on";
 /** The answer to a `ping`. */
 export interface PongMessage extends NumberedMessage {
     type: "pong";
@@ -450,6 +467,7 @@ export interface ClientMessages {
     confirm: ConfirmMessage;
     start_voice: StartVoiceMessage;
     end_voice: EndVoiceMessage;
+    record: RecordMessage;
     load_conversation: LoadConversationMessage;
     ping: PingMessage;
 }
@@ -483,6 +501,7 @@ export interface ServerMessages {
     reminder: ReminderMessage;
     image: ImageMessage;
     settings_updated: SettingsUpdatedMessage;
+    recording: RecordingMessage;
     pong: PongMessage;
 }
 /** Any message that the server sends as text. */
@@ -638,6 +657,8 @@ export interface AntiphonOptions {
     audio?: AudioForm;
     /** Whether the client itself turns the assistant down when something is loud, before the server decides. Default: true. */
     bargeIn?: boolean;
+    /** Whether your page shows `recording` messages. Otherwise the server sends a `notice` when a call is recorded. Default: false. */
+    showsRecording?: boolean;
 }
 export interface DeviceChoice {
     /** An id from `devices()`, or "" for the system's default. */
@@ -702,6 +723,8 @@ export declare class Antiphon {
      * Changes settings. The server replies with `settings_updated`, or with an `error` that has the code `bad_settings`.
      */
     settings(changed: Omit<SettingsMessage, "type">): void;
+    /** Begins or stops recording the calls of this conversation. The server replies with `recording`, or with an `error`. */
+    record(on: boolean): void;
     /** Continues an earlier conversation. The server replies with `history`. */
     loadConversation(id: string): void;
     clearConversation(): void;

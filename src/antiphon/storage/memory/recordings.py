@@ -50,10 +50,10 @@ class MemoryRecordingStore:
         return self._matching(lambda each: each.file in files)
 
     async def delete(
-        self, user: str, *, conversation_id: str | None = None, call_id: str | None = None
+        self, user: str, *, id: str | None = None, conversation_id: str | None = None, call_id: str | None = None
     ) -> Sequence[Recording]:
         owned = await self.list(user, conversation_id)
-        return self._forget([each for each in owned if call_id in (None, each.call_id)])
+        return self._forget([each for each in owned if call_id in (None, each.call_id) and id in (None, each.id)])
 
     async def delete_before(self, at_ms: int) -> Sequence[Recording]:
         return self._forget(self._matching(lambda each: each.started_ms < at_ms))

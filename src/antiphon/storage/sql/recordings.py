@@ -15,8 +15,10 @@ from antiphon.storage.sql.tables import conversations, recordings
 _OWNED: Final = recordings.c.user == bindparam("owner")
 # PostgreSQL must be told the type of a parameter that is only compared with NULL.
 _CONVERSATION: Final = bindparam("conversation", type_=Text)
+_ID: Final = bindparam("recording", type_=Text)
 _CALL: Final = bindparam("call", type_=Text)
 _OF_CONVERSATION: Final = or_(_CONVERSATION.is_(None), recordings.c.conversation_id == _CONVERSATION)
+_OF_ID: Final = or_(_ID.is_(None), recordings.c.id == _ID)
 _OF_CALL: Final = or_(_CALL.is_(None), recordings.c.call_id == _CALL)
 _OLDEST_FIRST: Final = (recordings.c.started_ms, recordings.c.id)
 
@@ -34,7 +36,7 @@ _SAVE: Final = (
 _GET: Final = select(recordings).where(recordings.c.id == bindparam("recording"), _OWNED)
 _LIST: Final = select(recordings).where(_OWNED, _OF_CONVERSATION).order_by(*_OLDEST_FIRST)
 _FIND: Final = select(recordings).where(recordings.c.file.in_(bindparam("files", expanding=True)))
-_DELETE: Final = delete(recordings).where(_OWNED, _OF_CONVERSATION, _OF_CALL).returning(*recordings.c)
+_DELETE: Final = delete(recordings).where(_OWNED, _OF_ID, _OF_CONVERSATION, _OF_CALL).returning(*recordings.c)
 _DELETE_BEFORE: Final = delete(recordings).where(recordings.c.started_ms < bindparam("at_ms")).returning(*recordings.c)
 
 
@@ -73,9 +75,9 @@ class SqlRecordingStore:
         return _read(await self._connections.fetch(_FIND, {"files": [*files]}))
 
     async def delete(
-        self, user: str, *, conversation_id: str | None = None, call_id: str | None = None
+        self, user: str, *, id: str | None = None, conversation_id: str | None = None, call_id: str | None = None
     ) -> Sequence[Recording]:
-        wanted = {"owner": user, "conversation": conversation_id, "call": call_id}
+        wanted = {"owner": user, "recording": id, "conversation": conversation_id, "call": call_id}
         return _read(await self._connections.fetch(_DELETE, wanted))
 
     async def delete_before(self, at_ms: int) -> Sequence[Recording]:

@@ -1,0 +1,7 @@
+"""Recordings of calls, kept in the data folder."""
+
+from antiphon.services.recordings.archive import RecordingArchive as RecordingArchive
+from antiphon.services.recordings.service import RecordingService as RecordingService
+from antiphon.services.recordings.service import open_archive as open_archive
+from antiphon.services.recordings.service import open_recordings as open_recordings
+from antiphon.services.recordings.sound_file import RecordingError as RecordingError

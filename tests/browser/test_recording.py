@@ -1,0 +1,55 @@
+"""Recorded calls on the page: announced, turned on and off, and played."""
+
+from pathlib import Path
+from typing import Final
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Invite
+from tests.browser.scripted import Wire
+from tests.browser.test_accessibility import AXE, find_faults
+from tests.browser.visitor import Visitor
+from tests.fakes.scripted_live import Hear, Say, Step
+from tests.wire.served import serve
+
+HISTORY: Final = "Conversations and calls"
+SCRIPT: Final[tuple[Step, ...]] = (Hear("What time is it?", after_ms=1_000), Say("It is noon.", audio_ms=500))
+RECORDED: Final = "This call is being recorded."
+MODELS: Final = {"models": [{"name": "scripted", "mode": "voice"}]}
+LOADED: Final = "(player) => player.readyState >= 1 && player.duration > 0.5"
+
+
+def test_a_recorded_call_is_announced_and_can_be_played(invite: Invite, tmp_path: Path) -> None:
+    with serve(tmp_path, voice=SCRIPT, recording={"calls": "ask"}) as served:
+        visitor = invite(f"{served.http}/", permissions=["microphone"])
+        # The server has a voice that is not one of the settings, so it does not list it.
+        visitor.page.route("**/api/models", lambda route: route.fulfill(json=MODELS))
+        visitor.open()
+        announced = visitor.find("status", "Recording")
+        visitor.talk_button.click()
+        visitor.click("Record")
+        expect(announced).to_have_text(RECORDED)
+        expect(visitor.answers).to_have_count(1)
+        visitor.evaluate(AXE)
+        assert find_faults(visitor) == []
+        visitor.click("Stop recording")
+        expect(announced).to_have_text("")
+        visitor.click("End call")
+        visitor.sees("Microphone", "Mic off")
+        sheet = visitor.open_sheet(HISTORY)
+        sheet.get_by_role("button", name="Play the recording").click()
+        player = sheet.locator("audio")
+        expect(player).to_be_visible()
+        visitor.page.wait_for_function(f"() => ({LOADED})(document.querySelector('audio'))")
+        player.evaluate("(player) => player.pause()")
+        assert find_faults(visitor) == []
+
+
+def test_a_server_that_records_every_call_says_so_before_the_first(visitor: Visitor, wire: Wire) -> None:
+    wire.tell("recording", choice="always", active=False)
+    expect(visitor.find("status", "Recording")).to_have_text("This server records every call.")
+    visitor.talk_button.click()
+    wire.wait_for("start_voice")
+    wire.tell("recording", choice="always", active=True)
+    expect(visitor.find("status", "Recording")).to_have_text(RECORDED)
+    expect(visitor.find("button", "Record", exact=True)).to_have_count(0)
