@@ -85,8 +85,8 @@ class ChangedSessions(Struct, frozen=True):
 
 
 async def show_energy(deps: HttpDeps, request: Request, caller: Caller) -> Response:
-    ladders = tuple(_describe_ladder(ladder) for ladder in deps.hub.models.ladders.values())
-    return reply(EnergyState(ladders, tuple(map(_describe_session, _sessions_of(deps, caller)))))
+    ladders = tuple(describe_ladder(ladder) for ladder in deps.hub.models.ladders.values())
+    return reply(EnergyState(ladders, tuple(map(describe_session, _sessions_of(deps, caller)))))
 
 
 async def set_energy(deps: HttpDeps, request: Request, caller: Caller) -> Response:
@@ -105,14 +105,14 @@ async def set_energy(deps: HttpDeps, request: Request, caller: Caller) -> Respon
     await asyncio.gather(
         *(_carry_out(each, partial(each.runner.set_energy, wanted.mode, wanted.level)) for each in sessions)
     )
-    return reply(ChangedSessions(tuple(map(_describe_session, sessions))))
+    return reply(ChangedSessions(tuple(map(describe_session, sessions))))
 
 
 async def renew_session(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     active = _find(deps, caller, request.path_params["id"])
     _charge(deps, request, caller)
     await _carry_out(active, active.runner.renew_model)
-    return reply(_describe_session(active))
+    return reply(describe_session(active))
 
 
 def _sessions_of(deps: HttpDeps, caller: Caller) -> list[ActiveSession]:
@@ -156,7 +156,7 @@ async def _carry_out(active: ActiveSession, work: Callable[[], Awaitable[None]])
         raise Refusal(RefusalCode.DEADLINE, "The session is busy, or has ended. Try again.")
 
 
-def _describe_ladder(ladder: Ladder) -> LadderState:
+def describe_ladder(ladder: Ladder) -> LadderState:
     rungs = [
         RungState(
             level=level,
@@ -171,7 +171,7 @@ def _describe_ladder(ladder: Ladder) -> LadderState:
     return LadderState(ladder.mode, ladder.max_level, ladder.best_level(), tuple(rungs))
 
 
-def _describe_session(active: ActiveSession) -> SessionEnergy:
+def describe_session(active: ActiveSession) -> SessionEnergy:
     runner = active.runner
     levels, mode = runner.models.energy(), runner.state.mode
     profile = runner.models.profile_of(mode)
