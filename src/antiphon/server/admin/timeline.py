@@ -202,7 +202,7 @@ def _from_transcript(turns: Sequence[StoredTurn], lines: list[AuditLine]) -> Ite
         message: Message = msgspec.json.decode(turn.body, type=Message)
         match message:
             case ToolMessage(call_id=call_id, name=name, content=content, ok=ok):
-                line = _take_line(lines, name, turn.at_ms)
+                line = _take_line(lines, message, turn.at_ms)
                 audited = ToolCallEntry(at_ms=turn.at_ms, tool=name) if line is None else _from_audit(line)
                 given = args.get(call_id)
                 yield msgspec.structs.replace(
@@ -215,12 +215,23 @@ def _from_transcript(turns: Sequence[StoredTurn], lines: list[AuditLine]) -> Ite
             yield SaidEntry(at_ms=turn.at_ms, seq=turn.seq, role=turn.role, text=turn.text, spoken=turn.spoken)
 
 
-def _take_line(lines: list[AuditLine], tool: str, at_ms: int) -> AuditLine | None:
-    """Takes the line about a call whose result was stored at this time: the first one that is not taken."""
-    for number, line in enumerate(lines):
-        if line.tool == tool and line.event is None and at_ms - PAIRED_MS <= line.ts_ms <= at_ms:
-            return lines.pop(number)
-    return None
+def _take_line(lines: list[AuditLine], result: ToolMessage, at_ms: int) -> AuditLine | None:
+    """Takes the line about a call whose result was stored at this time: the one with its id, or else the first one with
+    its outcome. A call that needed approval has two lines."""
+
+    def distance(line: AuditLine) -> tuple[bool, bool]:
+        return line.idempotency_key != f"provider:{result.call_id}", (line.outcome == "ok") != result.ok
+
+    near = [
+        line
+        for line in lines
+        if line.tool == result.name and line.event is None and at_ms - PAIRED_MS <= line.ts_ms <= at_ms
+    ]
+    if not near:
+        return None
+    line = min(near, key=distance)
+    lines[:] = [each for each in lines if each is not line]
+    return line
 
 
 def _from_audit(line: AuditLine) -> ToolCallEntry:
