@@ -17,6 +17,7 @@ export default defineConfig({
     rolldownOptions: {
       input: {
         app: "index.html",
+        admin: "admin.html",
         "antiphon-client": "src/client/antiphon.ts",
         "antiphon-worklets": "src/client/worklets.ts",
       },

@@ -95,6 +95,19 @@ def test_the_list_of_tokens_never_shows_a_token_or_its_hash(terminal: Terminal) 
     assert hash_token(token) not in listed
 
 
+async def test_an_admin_token_is_listed_as_one(terminal: Terminal) -> None:
+    shown = terminal.run("token", "new", "--user", "ada", "--admin")
+    assert "admin token of the user 'ada'" in shown.err
+    async with stores(terminal) as database:
+        record = await database.tokens.find(hash_token(shown.out.strip()), 0)
+    assert record is not None
+    assert record.is_admin
+    terminal.run("token", "new", "--user", "bob")
+    rows = [[cell.strip() for cell in line.split("│")] for line in terminal.run("token", "list").out.splitlines()]
+    admin = {row[2]: row[4] for row in rows if len(row) > 4 and row[2] in ("ada", "bob")}
+    assert admin == {"ada": "yes", "bob": ""}
+
+
 def test_a_revoked_token_is_gone(terminal: Terminal) -> None:
     told = terminal.run("token", "new").err
     found = re.search(r"id (\w+)", told)

@@ -18,6 +18,7 @@ from antiphon.protocol import codec
 from antiphon.protocol import server_messages as s
 from antiphon.protocol.closing import Close
 from antiphon.session.call_summaries import CallSummaries
+from antiphon.session.event_log import EventLog
 from antiphon.session.hub import ActiveSession, Handles, Hub
 from antiphon.session.models import SharedModels
 from antiphon.session.nodes import Nodes
@@ -102,6 +103,7 @@ class Server:
             zone=ZoneInfo("UTC"),
             synthesize=synthesize,
             summaries=None if summarizer is None else CallSummaries(self.database.voice_calls, summarizer),
+            events=EventLog(self.database.events, LoopClock()),
         )
         self.nodes = Nodes(
             self.hub,

@@ -12,7 +12,7 @@ from starlette.types import Message
 
 from antiphon.models.text_live import text_factory
 from antiphon.security.admission import Caller
-from antiphon.server.deps import HttpDeps
+from antiphon.server.deps import HttpDeps, OperatorDeps, ToolChanges
 from antiphon.server.http import routes
 from antiphon.services.kb import Knowledge
 from antiphon.services.kb.embedders import LazyEmbedder
@@ -23,11 +23,13 @@ from tests.fakes.scripted import ScriptedModel
 
 
 class WebApp:
-    """The header X-User names the user; "stranger" is refused, and "local" has no token, as where none is required."""
+    """The header X-User names the user. "stranger" is refused, "local" has no token, as where none is required, and
+    "admin" has an admin token."""
 
     def __init__(self, server: Server, **deps: Any) -> None:
         self.server = server
         self.problems: list[str] = []
+        self.tool_changes = ToolChanges("1", "1", (), ())
         deps.setdefault("knowledge", Knowledge(server.database.knowledge, LazyEmbedder(None), LoopClock()))
         self.deps = HttpDeps(
             hub=server.hub,
@@ -38,10 +40,25 @@ class WebApp:
             identify=self._identify,
             ready=self._ready,
             clock=LoopClock(),
+            operator=self._operator(),
             **deps,
         )
         self.app = Starlette(routes=routes(self.deps))
         self.http = httpx2.AsyncClient(transport=httpx2.ASGITransport(self.app), base_url="http://test")
+
+    def _operator(self) -> OperatorDeps:
+        database = self.server.database
+        return OperatorDeps(
+            overview=database.overview,
+            events=database.events,
+            audit=database.audit,
+            tokens=database.tokens,
+            blocks=database.blocks,
+            compare_tools=self._compare_tools,
+        )
+
+    async def _compare_tools(self) -> ToolChanges:
+        return self.tool_changes
 
     async def chat(self, message: str = "", *, user: str = "ann", **fields: Any) -> httpx2.Response:
         body = {"message": message, **fields} if message else fields
@@ -65,7 +82,9 @@ class WebApp:
 
     async def _identify(self, request: Request) -> Caller | None:
         user = request.headers.get("x-user", "ann")
-        return None if user == "stranger" else Caller(user, authenticated=user != "local")
+        if user == "stranger":
+            return None
+        return Caller(user, authenticated=user != "local", token_id=f"token of {user}", is_admin=user == "admin")
 
     async def _ready(self) -> Sequence[str]:
         return self.problems

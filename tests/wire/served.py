@@ -138,16 +138,16 @@ def served_anywhere(folder: Path) -> Iterator[str]:
         yield served.url
 
 
-def add_token(folder: Path, user: str) -> str:
+def add_token(folder: Path, user: str, *, is_admin: bool = False) -> str:
     """Adds a token for the server of this folder, which need not be running yet."""
-    return asyncio.run(make_known(folder, user))
+    return asyncio.run(make_known(folder, user, is_admin=is_admin))
 
 
-async def make_known(folder: Path, user: str) -> str:
+async def make_known(folder: Path, user: str, *, is_admin: bool = False) -> str:
     """Does the same as `add_token`, for async tests."""
     token = make_token()
     (folder / "data").mkdir(parents=True, exist_ok=True)
     database = await open_database(folder / "data" / "antiphon.db")
-    await database.tokens.add(TokenRecord(uuid4().hex, user, "for a test", hash_token(token), 0, None))
+    await database.tokens.add(TokenRecord(uuid4().hex, user, "for a test", hash_token(token), 0, None, is_admin))
     await database.aclose()
     return token

@@ -17,6 +17,7 @@ from antiphon import toolkit
 from antiphon.authoring import build
 from antiphon.authoring.problems import BuildError
 from antiphon.clock import SystemClock
+from antiphon.compose.comparing import ToolComparer
 from antiphon.compose.embedding import open_ranker
 from antiphon.compose.services import Database, Services, open_services
 from antiphon.compose.summaries import make_planner
@@ -39,6 +40,7 @@ from antiphon.models.written_calls.model import WrittenCallsModel
 from antiphon.prompts.composer import Composer
 from antiphon.security.tokens import hash_token, make_handle
 from antiphon.server.authenticator import LOCAL_USER
+from antiphon.server.deps import OperatorDeps
 from antiphon.services.mcp.servers import open_mcp
 from antiphon.session.call_summaries import CallSummaries
 from antiphon.session.event_log import EventLog
@@ -123,6 +125,18 @@ class App:
         if voice is not None:
             factories[Mode.VOICE] = voice
         return {mode: Ladder.of_one(mode, factory, SystemClock().monotonic) for mode, factory in factories.items()}
+
+    def operator(self) -> OperatorDeps:
+        """Returns what the operator's page works with."""
+        stores = self.database
+        return OperatorDeps(
+            overview=stores.overview,
+            events=stores.events,
+            audit=stores.audit,
+            tokens=stores.tokens,
+            blocks=stores.blocks,
+            compare_tools=ToolComparer(self.registry, lambda: build_tools(self.settings)).compare,
+        )
 
     def hub(
         self,

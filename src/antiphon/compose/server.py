@@ -291,6 +291,7 @@ def _make_deps(
         identify=identify,
         ready=Readiness(stores.check, stopping).find_problems,
         clock=stores.clock,
+        operator=app.operator(),
         quota=quota,
         models=lambda: models,
         voices=lambda: voices.best.voices if voices else (),

@@ -18,7 +18,11 @@ from antiphon.services.recordings import RecordingArchive
 from antiphon.session.hub import Hub
 from antiphon.session.nodes import Nodes
 from antiphon.speech.base import Voice
+from antiphon.storage.base import AuditStore
 from antiphon.storage.conversations import ConversationStore, VoiceCallStore
+from antiphon.storage.events import EventStore
+from antiphon.storage.overview import OverviewStore
+from antiphon.storage.people import BlockStore, TokenStore
 from antiphon.tools.registry import Registry
 from antiphon.tools.spec import Mode
 
@@ -66,6 +70,47 @@ class NamedHealth:
         return ModelState(self.name, told, self.health.is_warming)
 
 
+class ToolChange(Struct, frozen=True):
+    """One change of a tool."""
+
+    field: str
+    """The field of its schema.json, or `tool` or `files`."""
+    breaking: bool
+    """Whether it breaks callers of the tool, or readers of its results."""
+    sentence: str
+
+
+class ChangedTool(Struct, frozen=True):
+    tool: str
+    kind: str
+    """One of added, removed and changed."""
+    changes: tuple[ToolChange, ...]
+
+
+class ToolChanges(Struct, frozen=True):
+    """What would change if the tools were built and loaded now."""
+
+    running: str
+    """The version of the tools from files that this process has loaded."""
+    on_disk: str
+    """The version that the folders of the tools would have now."""
+    tools: tuple[ChangedTool, ...]
+    problems: tuple[str, ...]
+    """The mistakes that a build would report. A tool with one is not compared, and counts as removed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorDeps:
+    """What the operator's page reads and changes."""
+
+    overview: OverviewStore
+    events: EventStore
+    audit: AuditStore
+    tokens: TokenStore
+    blocks: BlockStore
+    compare_tools: Callable[[], Awaitable[ToolChanges]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpDeps:
     hub: Hub
@@ -79,6 +124,7 @@ class HttpDeps:
     ready: Callable[[], Awaitable[Sequence[str]]]
     """Returns what keeps the server from serving, one sentence each; nothing if it can serve."""
     clock: Clock
+    operator: OperatorDeps
     quota: Quota = field(default_factory=Quota)
     models: Callable[[], Sequence[Model]] = tuple
     voices: Callable[[], Sequence[Voice]] = tuple

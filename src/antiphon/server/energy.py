@@ -87,8 +87,8 @@ class ChangedSessions(Struct, frozen=True):
 
 
 async def show_energy(deps: HttpDeps, request: Request, caller: Caller) -> Response:
-    ladders = tuple(_describe_ladder(ladder) for ladder in deps.hub.models.ladders.values())
-    return reply(EnergyState(ladders, tuple(map(_describe_session, _sessions_of(deps, caller)))))
+    ladders = tuple(describe_ladder(ladder) for ladder in deps.hub.models.ladders.values())
+    return reply(EnergyState(ladders, tuple(map(describe_session, _sessions_of(deps, caller)))))
 
 
 async def set_energy(deps: HttpDeps, request: Request, caller: Caller) -> Response:
@@ -107,17 +107,17 @@ async def set_energy(deps: HttpDeps, request: Request, caller: Caller) -> Respon
     if not sessions:
         raise Refusal(RefusalCode.NOT_FOUND, "There is no session whose energy could be set.")
     await asyncio.gather(*(_set_level(each, body) for each in sessions))
-    return reply(ChangedSessions(tuple(map(_describe_session, sessions))))
+    return reply(ChangedSessions(tuple(map(describe_session, sessions))))
 
 
 async def _set_level(active: ActiveSession, wanted: Any) -> Any:
     await _carry_out(active, partial(active.runner.set_energy, Mode(wanted["mode"]), wanted["level"]))
-    return msgspec.to_builtins(_describe_session(active))
+    return msgspec.to_builtins(describe_session(active))
 
 
 async def _renew(active: ActiveSession, nothing: Any) -> Any:
     await _carry_out(active, active.runner.renew_model)
-    return msgspec.to_builtins(_describe_session(active))
+    return msgspec.to_builtins(describe_session(active))
 
 
 _HANDLERS: Final[Mapping[str, Handler]] = {"set_energy": _set_level, "renew": _renew}
@@ -182,7 +182,7 @@ async def _carry_out(active: ActiveSession, work: Callable[[], Awaitable[None]])
         raise Refusal(RefusalCode.DEADLINE, "The session is busy, or has ended. Try again.")
 
 
-def _describe_ladder(ladder: Ladder) -> LadderState:
+def describe_ladder(ladder: Ladder) -> LadderState:
     rungs = [
         RungState(
             level=level,
@@ -197,7 +197,7 @@ def _describe_ladder(ladder: Ladder) -> LadderState:
     return LadderState(ladder.mode, ladder.max_level, ladder.best_level(), tuple(rungs))
 
 
-def _describe_session(active: ActiveSession) -> SessionEnergy:
+def describe_session(active: ActiveSession) -> SessionEnergy:
     runner = active.runner
     levels, mode = runner.models.energy(), runner.state.mode
     profile = runner.models.profile_of(mode)

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -17,12 +16,15 @@ from antiphon import __version__
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Account, Kind
 from antiphon.server import energy, images, kb, recordings, records
+from antiphon.server.admin.access import check_admin
+from antiphon.server.admin.operations import ADMIN_OPERATIONS
 from antiphon.server.answer import REQUEST_ALIASES, ChatAnswer, ChatRequest
 from antiphon.server.authenticator import TooManyWrongTokens
 from antiphon.server.chat import Chat, ChatTurn
 from antiphon.server.deps import HttpDeps, Model, ModelState
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
 from antiphon.server.metrics import EnergyCollector, ModelCollector, SessionCollector
+from antiphon.server.operation import Handle, Operation
 from antiphon.server.refusals import Refusal, RefusalCode, reply, unavailable
 from antiphon.server.requests import read_body, read_query
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
@@ -97,31 +99,6 @@ class VoiceEntry(Struct, frozen=True):
 
 class VoiceList(Struct, frozen=True):
     voices: tuple[VoiceEntry, ...]
-
-
-Handle = Callable[[HttpDeps, Request, Caller], Awaitable[Response]]
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    method: str
-    path: str
-    summary: str
-    _: KW_ONLY
-    handle: Handle | None
-    """None for the chat, which keeps state between requests."""
-    answer: Any
-    """A struct, or the media type of a response that is not JSON; None for a response without a body."""
-    status: int = 200
-    """The HTTP status of a success with a body."""
-    query: type | None = None
-    body: type | None = None
-    """What the body of a request must be; None if it has none."""
-    refusals: tuple[RefusalCode, ...] = ()
-    """Refusals besides those that any operation may have."""
-    also: str | None = None
-    """Another media type of the response."""
-    public: bool = False
 
 
 async def health(deps: HttpDeps, request: Request, caller: Caller) -> Response:
@@ -388,6 +365,7 @@ OPERATIONS: Final = (
         public=True,
     ),
     Operation("GET", "/metrics", "Get metrics for Prometheus.", handle=metrics, answer="text/plain"),
+    *ADMIN_OPERATIONS,
 )
 
 
@@ -407,6 +385,8 @@ def _endpoint(deps: HttpDeps, operation: Operation, handle: Handle) -> Callable[
     async def endpoint(request: Request) -> Response:
         try:
             caller = NOBODY if operation.public else await deps.identify(request)
+            if operation.is_admin:
+                caller = check_admin(caller)
             if caller is None:
                 raise Refusal(RefusalCode.UNAUTHENTICATED, "A valid token is required: Authorization: Bearer TOKEN.")
             return await handle(deps, request, caller)

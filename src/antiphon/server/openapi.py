@@ -66,6 +66,8 @@ def _describe(operation: Operation, named: dict[type, Schema]) -> Schema:
     described["responses"] = _responses(operation, named)
     if operation.public:
         described["security"] = []
+    if operation.is_admin:
+        described["security"] = [{_TOKEN: []}]
     return described
 
 
@@ -86,7 +88,8 @@ def _responses(operation: Operation, named: dict[type, Schema]) -> Schema:
         responses["503"] = {"description": "The server cannot serve.", "content": {JSON: {"schema": named[Health]}}}
     if operation.public:
         return responses
-    codes = dict.fromkeys((RefusalCode.UNAUTHENTICATED, *operation.refusals, *_ANY))
+    own = (RefusalCode.FORBIDDEN, *operation.refusals) if operation.is_admin else operation.refusals
+    codes = dict.fromkeys((RefusalCode.UNAUTHENTICATED, *own, *_ANY))
     for status in sorted({STATUSES[code] for code in codes}):
         told = ", ".join(f"`{code}`" for code in codes if STATUSES[code] == status)
         responses[str(status)] = {
@@ -109,12 +112,13 @@ def _in_query(query: type | None) -> Iterable[Schema]:
     if query is None:
         return
     [_], definitions = msgspec.json.schema_components([query])
+    required = definitions[query.__name__].get("required", ())
     for name, schema in definitions[query.__name__]["properties"].items():
         reference = schema.get("anyOf", [schema])[0].get("$ref")
         if reference is not None:
             default = {} if schema.get("default") is None else {"default": schema["default"]}
             schema = definitions[reference.rpartition("/")[2]] | default
-        parameter = {"name": name, "in": "query", "required": False, "schema": schema}
+        parameter = {"name": name, "in": "query", "required": name in required, "schema": schema}
         if name in notes(query):
             parameter["description"] = notes(query)[name]
         yield parameter

@@ -12,6 +12,8 @@ from starlette.routing import Route
 
 STATIC: Final = Path(__file__).parent / "static"
 INDEX: Final = "index.html"
+PATHS: Final = {INDEX: "/", "admin.html": "/admin"}
+"""Where a file is served that is not served under its own name."""
 SHARED: Final = frozenset({"antiphon-client.js", "antiphon-client.d.ts", "antiphon-worklets.js"})
 """Files that allowed pages of other origins may load too."""
 
@@ -57,7 +59,7 @@ def routes(folder: Path = STATIC) -> list[Route]:
     files = read_files(folder)
     if not files:
         return [Route("/", _explain)]
-    return [Route("/" if name == INDEX else f"/{name}", _endpoint(file)) for name, file in files.items()]
+    return [Route(PATHS.get(name, f"/{name}"), _endpoint(file)) for name, file in files.items()]
 
 
 async def _explain(request: Request) -> Response:

@@ -119,10 +119,10 @@ class Deleted(Struct, frozen=True):
 
 async def list_conversations(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     query = read_query(request, ConversationsQuery)
-    seen = None if query.before is None else _read_place(query.before)
+    seen = None if query.before is None else read_place(query.before)
     found = await deps.conversations.list(caller.user, query.limit + 1, seen)
     page = found[: query.limit]
-    more = _write_place(page[-1].place) if len(found) > len(page) else None
+    more = write_place(page[-1].place) if len(found) > len(page) else None
     return reply(ConversationList(tuple(map(_entry, page)), more))
 
 
@@ -234,11 +234,11 @@ async def _call(deps: HttpDeps, call: VoiceCall) -> CallRecord:
     )
 
 
-def _write_place(place: Place) -> str:
+def write_place(place: Place) -> str:
     return f"{place.updated_ms}.{place.id}"
 
 
-def _read_place(text: str) -> Place:
+def read_place(text: str) -> Place:
     found = _PLACE.fullmatch(text)
     if found is None:
         raise Refusal(RefusalCode.BAD_REQUEST, "Wrong parameter: `before` is not the `next` of a page.")

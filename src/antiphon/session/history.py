@@ -42,7 +42,7 @@ def history_of(entries: Iterable[Entry], tools: Mapping[str, Tool]) -> tuple[His
                     answer(text, entry)
                 calls += [_begin_call(call, tools) for call in called if call.id in shown]
             case ToolMessage(call_id=id, content=content, ok=ok):
-                calls[:] = [replace(c, result=_shorten(content), ok=ok) if c.id == id else c for c in calls]
+                calls[:] = [replace(c, result=shorten(content), ok=ok) if c.id == id else c for c in calls]
     if entries:
         answer("", entries[-1])
     return tuple(turns)
@@ -51,9 +51,9 @@ def history_of(entries: Iterable[Entry], tools: Mapping[str, Tool]) -> tuple[His
 def _begin_call(call: CallMade, tools: Mapping[str, Tool]) -> HistoryCall:
     """Returns the call without its result. A tool may be gone by now."""
     tool = tools.get(call.name)
-    return HistoryCall(call.id, call.name, _shorten(call.args), title=None if tool is None else tool.spec.shown_title)
+    return HistoryCall(call.id, call.name, shorten(call.args), title=None if tool is None else tool.spec.shown_title)
 
 
-def _shorten(value: Any) -> Any:
+def shorten(value: Any) -> Any:
     text = msgspec.json.encode(value)
     return value if len(text) <= MAX_VALUE_BYTES else text[:MAX_VALUE_BYTES].decode(errors="ignore") + "…"

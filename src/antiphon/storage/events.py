@@ -24,6 +24,8 @@ class EventStore(Protocol):
         """Stores those events whose conversation is stored."""
         ...
 
-    async def list(self, conversation_id: str, limit: int) -> Sequence[SessionEvent]:
-        """Returns the newest events of a conversation, oldest first."""
+    async def list(
+        self, conversation_id: str, limit: int, *, since_ms: int = 0, until_ms: int | None = None
+    ) -> Sequence[SessionEvent]:
+        """Returns the newest events of a conversation in this time, oldest first. `until_ms` no longer counts."""
         ...

@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from antiphon.storage.base import AuditLine
-from antiphon.storage.conversations import Conversation, Place, VoiceCall
+from antiphon.storage.conversations import Conversation, Place, StoredTurn, VoiceCall
 from antiphon.storage.sessions import SessionRecord
 
 
@@ -57,6 +57,10 @@ class OverviewStore(Protocol):
         ...
 
     async def conversation(self, id: str) -> Conversation | None: ...
+
+    async def turns(self, conversation_id: str, limit: int, before: int | None = None) -> Sequence[StoredTurn]:
+        """Returns the newest turns, oldest first; `before` continues with those before a number."""
+        ...
 
     async def voice_calls(self, conversation: Conversation, limit: int) -> Sequence[VoiceCall]:
         """Returns the most recently started first."""

@@ -143,6 +143,11 @@ class Registry:
         return self._built.version
 
     @property
+    def built_tools(self) -> Mapping[str, Tool]:
+        """The tools from files alone."""
+        return self._built.tools
+
+    @property
     def tools(self) -> Mapping[str, Tool]:
         return self._snapshot.tools
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from antiphon.storage.base import AuditLine
-from antiphon.storage.conversations import Conversation, Place, VoiceCall
+from antiphon.storage.conversations import Conversation, Place, StoredTurn, VoiceCall
 from antiphon.storage.events import SessionEvent
 from antiphon.storage.memory.conversations import MemoryConversationStore, MemoryVoiceCallStore, newest_first
 from antiphon.storage.memory.knowledge import MemoryKnowledgeStore
@@ -22,8 +22,11 @@ class MemoryEventStore:
         for event in events:
             self._conversations.add_event(event)
 
-    async def list(self, conversation_id: str, limit: int) -> Sequence[SessionEvent]:
-        return self._conversations.events(conversation_id)[-limit:]
+    async def list(
+        self, conversation_id: str, limit: int, *, since_ms: int = 0, until_ms: int | None = None
+    ) -> Sequence[SessionEvent]:
+        events = self._conversations.events(conversation_id)
+        return [e for e in events if since_ms <= e.at_ms and (until_ms is None or e.at_ms < until_ms)][-limit:]
 
 
 class MemoryOverviewStore:
@@ -59,6 +62,10 @@ class MemoryOverviewStore:
 
     async def conversation(self, id: str) -> Conversation | None:
         return next((each for each in self._conversations.all() if each.id == id), None)
+
+    async def turns(self, conversation_id: str, limit: int, before: int | None = None) -> Sequence[StoredTurn]:
+        turns = await self._conversations.turns(conversation_id)
+        return [turn for turn in turns if before is None or turn.seq < before][-limit:]
 
     async def voice_calls(self, conversation: Conversation, limit: int) -> Sequence[VoiceCall]:
         calls = await self._voice_calls.list(conversation.user, len(self._voice_calls))

@@ -8,13 +8,13 @@ from msgspec.structs import asdict
 from sqlalchemy import JSON, BigInteger, Column, Select, Table, Text, bindparam, exists, func, insert, or_, select
 
 from antiphon.storage.base import AuditLine
-from antiphon.storage.conversations import Conversation, Place, VoiceCall
+from antiphon.storage.conversations import Conversation, Place, StoredTurn, VoiceCall
 from antiphon.storage.events import SessionEvent
 from antiphon.storage.overview import AuditFilter, UserActivity
 from antiphon.storage.sessions import SessionRecord
 from antiphon.storage.sql.connections import Connections
 from antiphon.storage.sql.knowledge import SqlKnowledgeStore
-from antiphon.storage.sql.tables import audit, conversations, session_events, sessions, voice_calls
+from antiphon.storage.sql.tables import audit, conversations, session_events, sessions, turns, voice_calls
 
 _EVENT: Final = {"conversation_id": Text(), "session_id": Text(), "at_ms": BigInteger(), "kind": Text(), "data": JSON()}
 # Without the condition, an event of a conversation that is not stored yet, or no longer, would fail the whole batch.
@@ -40,8 +40,13 @@ class SqlEventStore:
         if events:
             await self._connections.change_all(_APPEND, [asdict(event) for event in events])
 
-    async def list(self, conversation_id: str, limit: int) -> Sequence[SessionEvent]:
-        rows = await self._connections.fetch(_EVENTS, {"conversation": conversation_id, "count": limit})
+    async def list(
+        self, conversation_id: str, limit: int, *, since_ms: int = 0, until_ms: int | None = None
+    ) -> Sequence[SessionEvent]:
+        wanted = _EVENTS.where(session_events.c.at_ms >= since_ms)
+        if until_ms is not None:
+            wanted = wanted.where(session_events.c.at_ms < until_ms)
+        rows = await self._connections.fetch(wanted, {"conversation": conversation_id, "count": limit})
         return [SessionEvent(*row) for row in reversed(rows)]
 
 
@@ -83,6 +88,13 @@ class SqlOverviewStore:
     async def conversation(self, id: str) -> Conversation | None:
         rows = await self._readers.fetch(_CONVERSATION, {"conversation": id})
         return Conversation(*rows[0]) if rows else None
+
+    async def turns(self, conversation_id: str, limit: int, before: int | None = None) -> Sequence[StoredTurn]:
+        wanted = select(turns).where(turns.c.conversation_id == conversation_id)
+        if before is not None:
+            wanted = wanted.where(turns.c.seq < before)
+        rows = await self._readers.fetch(wanted.order_by(turns.c.seq.desc()).limit(limit), {})
+        return [StoredTurn(*row) for row in reversed(rows)]
 
     async def voice_calls(self, conversation: Conversation, limit: int) -> Sequence[VoiceCall]:
         place = {"owner": conversation.user, "conversation": conversation.id, "count": limit}
