@@ -160,5 +160,9 @@ async def _list_blocks(settings: "Settings") -> "Sequence[Block]":
 
 
 async def _unblock(settings: "Settings", user: str) -> bool:
+    from antiphon.storage.changes import Topic
+
     async with open_data(settings) as database:
-        return await database.blocks.unblock(user)
+        was_blocked = await database.blocks.unblock(user)
+        database.changes.announce(Topic.PEOPLE)
+        return was_blocked

@@ -48,6 +48,8 @@ class ClientMessages:
         """The tokens of the questions that the client shows, by their hashes."""
         self.notes: Sequence[str] | None = None
         """What the model must know about the user; None if that is still to be read."""
+        self.blocked_until_ms = 0
+        """Until when the client was last told that its user is blocked."""
         self.farewell: Timeout | None = None
         """A block that has begun; its message waits for the farewell to be heard."""
 
@@ -83,7 +85,14 @@ class ClientMessages:
         """The farewell was heard, if there was one."""
         farewell, self.farewell = self.farewell, None
         if farewell is not None:
+            self.blocked_until_ms = farewell.until
             self._outbox.send(farewell)
+
+    async def tell_unblocked(self, now_ms: int) -> None:
+        """Tells a client that shows a block if the block was lifted before its time."""
+        if self.blocked_until_ms > now_ms and await self._stores.blocks.blocked_until(self._user, now_ms) is None:
+            self.blocked_until_ms = 0
+            self._outbox.send(Timeout(now_ms, 0.0, "You can talk to me again."))
 
     async def check_user(self, now_ms: int) -> tuple[bool, bool]:
         """Whether the user is blocked, and the client was told so, and whether there are new `notes` for the model."""
@@ -91,6 +100,7 @@ class ClientMessages:
         until_ms = await blocks.blocked_until(self._user, now_ms)
         if until_ms is not None:
             self.notes = None
+            self.blocked_until_ms = until_ms
             self._outbox.send(Timeout(until_ms, (until_ms - now_ms) / 1000, "You are blocked for now."))
             self._outbox.send(Error(BLOCKED.reason, "blocked"))
             return True, False

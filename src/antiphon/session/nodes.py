@@ -30,6 +30,8 @@ PAUSE_S: Final = 0.05
 REACH_S: Final = 5.0
 """How long the process that runs a session may take until it has carried out a short command."""
 
+WATCHED: Final = (Topic.COMMANDS, Topic.CONVERSATIONS, Topic.PEOPLE)
+
 Handler = Callable[[ActiveSession, Any], Awaitable[Any]]
 """Carries out a command in a session of this process. What it gets and returns can be written as JSON."""
 
@@ -71,7 +73,7 @@ class Nodes:
         self._list_sessions = list_sessions
         self._handlers: dict[str, Handler] = {}
         self._working: set[asyncio.Task[None]] = set()
-        self._changed = [changes.subscribe(topic) for topic in (Topic.COMMANDS, Topic.CONVERSATIONS)]
+        self._changed = [changes.subscribe(topic) for topic in WATCHED]
 
     def offer(self, kind: str, handler: Handler) -> None:
         """Has the commands of a kind carried out by `handler`, in the sessions of this process."""
@@ -142,6 +144,10 @@ class Nodes:
             self._working.add(task)
             task.add_done_callback(self._working.discard)
         await self._refresh(list(sessions.values()))
+        now_ms = self.hub.clock.now_ms()
+        for active in sessions.values():
+            if active.runner.client.blocked_until_ms > now_ms:
+                active.runner.post(partial(active.runner.client.tell_unblocked, now_ms))
 
     async def _wait(self) -> None:
         waiting = [asyncio.create_task(event.wait()) for event in self._changed]

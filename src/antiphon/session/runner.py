@@ -104,8 +104,8 @@ class Runner:
         self.hooks = hooks
         self._clock = clock
         self.composer = composer
-        self._client = ClientMessages(outbox, stored.stores, tools.user)
-        tools.messaging = self._client
+        self.client = ClientMessages(outbox, stored.stores, tools.user)
+        tools.messaging = self.client
         self.calls = CallLog(stored, self.writer, clock, recording, summaries)
         self._recorder = Recorder(
             stored=stored,
@@ -120,7 +120,7 @@ class Runner:
         self.save = self._recorder.save
         self.save_messages = self._recorder.save_messages
         self.deliver = self._recorder.deliver
-        self.tool_runner = ToolRunner(executor, tools, outbox, self._client, self.post)
+        self.tool_runner = ToolRunner(executor, tools, outbox, self.client, self.post)
         context = SessionContext(
             planner=models.planner,
             composer=composer,
@@ -128,7 +128,7 @@ class Runner:
             calls=self.calls,
             tools=tools,
             tool_runner=self.tool_runner,
-            client=self._client,
+            client=self.client,
             application=lambda: self.application,
             state=lambda: self.state,
             answers_last=lambda: self.voice.answers_last,
@@ -313,7 +313,7 @@ class Runner:
 
     async def is_blocked(self) -> bool:
         """Whether the user may not talk to the assistant now. The client is told."""
-        blocked, has_news = await self._client.check_user(self._clock.now_ms())
+        blocked, has_news = await self.client.check_user(self._clock.now_ms())
         if has_news and self.models.connection is not None:
             self.reconnect()
         return blocked
@@ -371,7 +371,7 @@ class Runner:
                 if not effect.is_filler:
                     self._stopwatch.voice(self._clock.now_ms())
                 # A farewell is still heard: silence begins after it.
-                if self._client.farewell is not None or not self.tools.state.suppress_audio:
+                if self.client.farewell is not None or not self.tools.state.suppress_audio:
                     if effect.is_filler:
                         self.outbox.send_filler(number, seq, pcm)
                     else:
@@ -547,7 +547,7 @@ class Runner:
         if metrics is not None:
             self.outbox.send(metrics)
         self.hooks.end_turn(number, self.conversation_id, self.state.mode, metrics)
-        self._client.tell_farewell()
+        self.client.tell_farewell()
         self.announcements.note_end()
         self._repeater.stop()
         if self.state.is_settled:

@@ -13,6 +13,7 @@ from antiphon.gateway.mcp_session_tools import session_tools
 from antiphon.protocol import server_messages as s
 from antiphon.session.active import ActiveSession
 from antiphon.session.nodes import REACH_S, CommandRefused, Nodes
+from antiphon.storage.changes import Topic
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.call import ToolCall
 from antiphon.tools.result import ToolResult
@@ -161,3 +162,22 @@ async def test_the_model_knows_the_turns_of_another_session(servers: ScriptedSer
         assert len(first.last(s.History).turns) == 4
         await asyncio.sleep(2)
         assert len(second.last(s.History).turns) == 6
+
+
+async def test_a_client_is_told_that_its_block_was_lifted_by_another_process(servers: ScriptedServers) -> None:
+    one, two = two_servers(servers)
+    async with looking(one, two):
+        client = await stored_client(one)
+        until_ms = one.hub.clock.now_ms() + 60_000
+        await two.database.blocks.block("ann", until_ms, "rude")
+        await client.write("Hello?")
+        assert client.last(s.Timeout).until == until_ms
+        await asyncio.sleep(3)
+        assert client.last(s.Timeout).until == until_ms
+        await two.database.blocks.unblock("ann")
+        two.database.changes.announce(Topic.PEOPLE)
+        await asyncio.sleep(0.5)
+        assert client.last(s.Timeout).duration_seconds == 0
+        await client.write("Hello again.")
+        assert client.last(s.Response).text.strip() == "One more."
+        assert len(client.every(s.Timeout)) == 2

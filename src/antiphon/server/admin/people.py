@@ -11,6 +11,7 @@ from antiphon.server.admin.access import record
 from antiphon.server.deps import HttpDeps
 from antiphon.server.refusals import Refusal, RefusalCode, reply
 from antiphon.server.requests import read_query
+from antiphon.storage.changes import Topic
 
 MAX_USERS: Final = 500
 
@@ -89,6 +90,7 @@ async def unblock_user(deps: HttpDeps, request: Request, caller: Caller) -> Resp
     user = read_query(request, BlockQuery).user
     if not await deps.operator.blocks.unblock(user):
         raise Refusal(RefusalCode.NOT_FOUND, "This user is not blocked.")
+    deps.hub.stores.changes.announce(Topic.PEOPLE)
     await record(deps, caller, "unblocked", owner=user)
     return Response(status_code=204)
 
@@ -116,5 +118,6 @@ async def revoke_token(deps: HttpDeps, request: Request, caller: Caller) -> Resp
     if not await deps.operator.tokens.revoke(id):
         raise Refusal(RefusalCode.NOT_FOUND, "There is no such token. It may have been revoked already.")
     # Named `id`, since the log masks whatever is called a token.
+    deps.hub.stores.changes.announce(Topic.PEOPLE)
     await record(deps, caller, "revoked", id=id)
     return Response(status_code=204)
