@@ -1,6 +1,7 @@
 """The real nginx and the real Caddy, with the configurations of deploy/, in front of a server on this machine."""
 
 import os
+import random
 import shutil
 import socket
 import ssl
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -40,9 +41,12 @@ def find_program(name: str) -> str:
 
 
 def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
+    """Returns a port below those that the system gives to clients, so that no connection takes it before its use."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as bound, suppress(OSError):
+            bound.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager

@@ -42,7 +42,7 @@ def test_the_compose_file_follows_the_schema_of_compose() -> None:
 
 
 def test_caddy_accepts_its_file_with_the_variables_of_the_compose_file(tmp_path: Path) -> None:
-    command = [find_program("caddy"), "validate", "--adapter", "caddyfile", "--config", DEPLOY / "Caddyfile"]
+    command = [find_program("caddy"), "validate", "--adapter", "caddyfile", "--config", str(DEPLOY / "Caddyfile")]
     check(*command, ANTIPHON_DOMAIN="talk.example.org", HOME=str(tmp_path))
     # It shows the whole file, with a sign before each line that it would change.
     formatted = subprocess.run(

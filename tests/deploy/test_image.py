@@ -125,7 +125,7 @@ def test_the_entry_passes_other_commands_on(entry: Path) -> None:
 @pytest.mark.parametrize("options", [[], ["--self-signed"]])
 def test_the_health_check_tells_a_ready_server_from_a_stopped_one(tmp_path: Path, options: list[str]) -> None:
     def check(port: str) -> int:
-        command = [sys.executable, DEPLOY / "healthcheck.py"]
+        command = [sys.executable, str(DEPLOY / "healthcheck.py")]
         return subprocess.run(command, env={**os.environ, "ANTIPHON_SERVER__PORT": port}, timeout=30).returncode
 
     with Terminal(tmp_path).serve("--port", "0", *options) as announced:

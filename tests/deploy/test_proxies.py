@@ -3,8 +3,9 @@
 import asyncio
 import json
 import re
+import ssl
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPSConnection
 from pathlib import Path
@@ -42,7 +43,9 @@ class Site:
         )
         try:
             kind = {"Content-Type": "application/json"}
-            connection.request("GET" if body is None else "POST", path, body, {**kind, **headers})
+            # An answer may come before all of a long body was sent; then the other side has closed, and it can be read.
+            with suppress(ConnectionError, ssl.SSLError):
+                connection.request("GET" if body is None else "POST", path, body, {**kind, **headers})
             answer = connection.getresponse()
             return answer.status, answer.read().decode()
         finally:

@@ -202,4 +202,4 @@ def test_the_doctor_listens_when_it_is_asked_to(terminal: Terminal, recordings: 
     assert shown.code == 0
     assert "microphone: A table (48000 Hz, default)" in shown.out
     assert "dBFS on average" in shown.out
-    assert "microphone" not in terminal.run("doctor", ANTIPHON_SERVER__PORT="0").out
+    assert "microphone:" not in terminal.run("doctor", ANTIPHON_SERVER__PORT="0").out

@@ -186,7 +186,7 @@ def test_an_address_with_https_of_a_server_without_it_is_explained(stranger: Ter
 def test_the_doctor_recognises_the_server_and_says_that_the_microphone_works(server: Secure) -> None:
     shown = server.terminal.run("doctor", ANTIPHON_MODEL__VOICE="cascade", **server.settings)
     assert f"Antiphon {__version__} answers at {server.url}" in shown.out
-    assert "microphone: browsers allow it, since the server speaks https" in shown.out
+    assert "page: browsers allow the microphone, since the server speaks https" in shown.out
 
 
 # The settings.
@@ -258,9 +258,9 @@ def test_the_doctor_says_that_the_microphone_needs_https(tmp_path: Path, unused_
     terminal = Terminal(tmp_path)
     open_to_others = {"ANTIPHON_SERVER__HOST": "0.0.0.0", "ANTIPHON_SERVER__PORT": str(unused_tcp_port)}
     shown = terminal.run("doctor", **open_to_others)
-    assert re.search(r"problem +microphone: from other machines, browsers allow it over https only", shown.out)
+    assert re.search(r"problem +page: from other machines, browsers allow the microphone over https only", shown.out)
     behind_proxy = terminal.run("doctor", ANTIPHON_SERVER__ORIGINS="https://talk.example.org", **open_to_others)
-    assert re.search(r"ok +microphone: browsers allow it at https://talk.example.org", behind_proxy.out)
+    assert re.search(r"ok +page: browsers allow the microphone at https://talk.example.org", behind_proxy.out)
 
 
 def test_the_path_of_the_key_is_shown_among_the_settings(tmp_path: Path) -> None:

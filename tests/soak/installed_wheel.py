@@ -112,9 +112,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
         folder.mkdir()
     subprocess.run([sys.executable, "-m", "venv", installation.folder / "venv"], check=True, timeout=120)
     # The same as the image does: deploy/Dockerfile.
-    command = [installation.bin / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    command = [str(installation.bin / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     subprocess.run(
-        [*command, "-c", ROOT / "constraints.txt", f"{wheel}[{image_extras()}]"],
+        [*command, "-c", str(ROOT / "constraints.txt"), f"{wheel}[{image_extras()}]"],
         check=True,
         timeout=900,
         cwd=installation.work,

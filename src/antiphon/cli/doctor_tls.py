@@ -59,14 +59,14 @@ def check_browser_microphone(settings: "Settings") -> Findings:
     secure = [origin for origin in settings.server.origins if origin.startswith("https://")]
     # A server that was started with --self-signed counts, too.
     if find_target(settings, None, None).url.startswith("wss:"):
-        yield Finding(True, "microphone: browsers allow it, since the server speaks https")
+        yield Finding(True, "page: browsers allow the microphone, since the server speaks https")
     elif secure:
-        yield Finding(True, f"microphone: browsers allow it at {', '.join(secure)}, and on this machine")
+        yield Finding(True, f"page: browsers allow the microphone at {', '.join(secure)}, and on this machine")
     elif is_loopback(settings.server.host):
-        yield Finding(True, "microphone: browsers allow it on this machine. From other machines, they require https")
+        yield Finding(True, "page: browsers allow the microphone on this machine. From others, they require https")
     else:
         advice = (
             "Start with --self-signed, set server.tls_cert and tls_key, or put a proxy with https in front and its "
             "address into server.origins."
         )
-        yield Finding(False, f"microphone: from other machines, browsers allow it over https only. {advice}")
+        yield Finding(False, f"page: from other machines, browsers allow the microphone over https only. {advice}")
