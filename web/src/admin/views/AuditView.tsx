@@ -31,11 +31,13 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
 /** What else the line has. */
 function Notes({ number, line: { args, clamped, data, ...line } }: AuditEntry) {
   const details = Object.fromEntries(Object.entries({ args, clamped, data }).filter(([, value]) => value !== undefined && value !== null));
+  const text = describeRun(line);
+  if (text === "" && Object.keys(details).length === 0) return null;
   return (
-    <>
-      {describeRun(line)}
+    <div>
+      {text}
       {Object.keys(details).length > 0 && <Folded label="Details" of={`line ${number}`} value={details} />}
-    </>
+    </div>
   );
 }
 
