@@ -105,7 +105,7 @@ async def _add_trains(database: Database, at_ms: int) -> None:
     title = "Which trains go to Porto tomorrow morning?"
     await database.conversations.create(Conversation(TRAINS, "ana", title, at_ms, at_ms))
     found = {"trains": [{"leaves": "08:39", "arrives": "11:43"}, {"leaves": "09:30", "arrives": "12:41"}]}
-    said = [
+    said: list[tuple[int, Message]] = [
         (0, UserMessage(title)),
         (300, AssistantMessage(calls=(CallMade("c1", "find_trains", {"to": "Porto", "on": "tomorrow"}),))),
         (310, ToolMessage("c1", "find_trains", found)),

@@ -18,6 +18,8 @@ from tests.browser.visitor import Visitor
 
 MAX_PAGE_BYTES: Final = 60 * 1024
 """Of all its files together, as they are compressed."""
+MAX_ADMIN_BYTES: Final = 26 * 1024
+"""Of the operator's page, with the files that it shares with the other one."""
 MAX_SHIFT: Final = 0.01
 IDLE_S: Final = 3
 MAX_IDLE_SHARE: Final = 0.05
@@ -43,9 +45,21 @@ COUNT_FRAMES: Final = """() => {
 }"""
 
 
+def weigh(prefixes: tuple[str, ...], *, others: bool = False) -> dict[str, int]:
+    """The compressed sizes of the files whose names begin like this, or of all others."""
+    files = read_files(STATIC).items()
+    return {name: len(gzip.compress(file.body, 9)) for name, file in files if name.startswith(prefixes) is not others}
+
+
 def test_the_page_is_light() -> None:
-    weights = {name: len(gzip.compress(file.body, 9)) for name, file in read_files(STATIC).items()}
+    weights = weigh(("admin.",), others=True)
     assert sum(weights.values()) <= MAX_PAGE_BYTES, weights
+
+
+def test_the_operators_page_is_light() -> None:
+    weights = weigh(("admin.", "base."))
+    assert len(weights) >= 5
+    assert sum(weights.values()) <= MAX_ADMIN_BYTES, weights
 
 
 def test_the_page_loads_nothing_from_elsewhere(visitor: Visitor, wire: Wire) -> None:

@@ -12,7 +12,8 @@ from msgspec import Struct
 import antiphon
 from antiphon.protocol.schema import describe, notes
 from antiphon.security.paths import versioned
-from antiphon.server.http import OPERATIONS, Health, Operation, ready
+from antiphon.server.http import OPERATIONS, Health, ready
+from antiphon.server.operation import Operation
 from antiphon.server.refusals import STATUSES, RefusalCode, Refused
 
 JSON: Final = "application/json"

@@ -14,8 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from antiphon import __version__
 from antiphon.server.deps import Model
 from antiphon.server.health import LagCollector, LagStats
-from antiphon.server.http import OPERATIONS, Operation
+from antiphon.server.http import OPERATIONS
 from antiphon.server.openapi import document
+from antiphon.server.operation import Operation
 from antiphon.server.refusals import RefusalCode
 from antiphon.speech.base import Voice
 from antiphon.storage.base import StoreUnavailable

@@ -19,6 +19,7 @@ HASHED = '"0123456789abcdef0123456789abcdef"'
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "index.html").write_text("<p>page</p>")
+    (tmp_path / "admin.html").write_text("<p>operator</p>")
     (tmp_path / "app.js").write_text("run()")
     (tmp_path / "app.css").write_text("p {}")
     (tmp_path / "antiphon-client.js").write_text("export {}")
@@ -42,6 +43,7 @@ async def browser(folder: Path) -> AsyncIterator[httpx2.AsyncClient]:
     ("path", "body", "media_type"),
     [
         ("/", "<p>page</p>", "text/html; charset=utf-8"),
+        ("/admin", "<p>operator</p>", "text/html; charset=utf-8"),
         ("/app.js", "run()", "text/javascript; charset=utf-8"),
         ("/app.css", "p {}", "text/css; charset=utf-8"),
         ("/antiphon-client.js", "export {}", "text/javascript; charset=utf-8"),

@@ -117,6 +117,10 @@ export interface AuditLine {
   cache_hit?: boolean;
   event?: string;
   conversation?: string;
+  /** Only if the server keeps them. */
+  args?: unknown;
+  clamped?: unknown;
+  data?: unknown;
 }
 
 export interface AuditEntry {

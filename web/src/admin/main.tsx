@@ -4,6 +4,8 @@ import "../ui/base.css";
 import { browserStorage } from "../view/settings";
 import { App } from "./App";
 import "./admin.css";
+import "./tables.css";
+import "./timeline.css";
 import { createApi } from "./api";
 
 render(

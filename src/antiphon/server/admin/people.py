@@ -1,5 +1,6 @@
 """Users, blocks and access tokens."""
 
+from collections import Counter
 from typing import Final
 
 from msgspec import Struct
@@ -68,17 +69,17 @@ class TokenList(Struct, frozen=True):
 async def list_users(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     stores = deps.operator
     active = {each.user: each for each in await stores.overview.users(MAX_USERS + 1)}
-    owners = [token.user for token in await stores.tokens.list()]
+    owners = Counter(token.user for token in await stores.tokens.list())
     blocks = {block.user: block for block in await stores.blocks.list(deps.clock.now_ms())}
-    sessions = [each.user for each in deps.hub.sessions.values()]
+    sessions = Counter(each.user for each in deps.hub.sessions.values())
     names = dict.fromkeys([*blocks, *active, *sorted({*sessions, *owners})])
     users = [
         UserEntry(
             user=name,
             conversations=active[name].conversations if name in active else 0,
             updated_ms=active[name].updated_ms if name in active else None,
-            tokens=owners.count(name),
-            sessions=sessions.count(name),
+            tokens=owners[name],
+            sessions=sessions[name],
             block=UserBlock(blocks[name].until_ms, blocks[name].reason) if name in blocks else None,
         )
         for name in list(names)[:MAX_USERS]

@@ -1,11 +1,12 @@
 """What the operator reads, across users, and the events of sessions."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import convert, json
 from msgspec.structs import asdict
 from sqlalchemy import JSON, BigInteger, Column, Select, Table, Text, bindparam, exists, func, insert, or_, select
+from sqlalchemy.types import TypeEngine
 
 from antiphon.storage.base import AuditLine
 from antiphon.storage.conversations import Conversation, Place, StoredTurn, VoiceCall
@@ -16,7 +17,13 @@ from antiphon.storage.sql.connections import Connections
 from antiphon.storage.sql.knowledge import SqlKnowledgeStore
 from antiphon.storage.sql.tables import audit, conversations, session_events, sessions, turns, voice_calls
 
-_EVENT: Final = {"conversation_id": Text(), "session_id": Text(), "at_ms": BigInteger(), "kind": Text(), "data": JSON()}
+_EVENT: Final[Mapping[str, TypeEngine[Any]]] = {
+    "conversation_id": Text(),
+    "session_id": Text(),
+    "at_ms": BigInteger(),
+    "kind": Text(),
+    "data": JSON(),
+}
 # Without the condition, an event of a conversation that is not stored yet, or no longer, would fail the whole batch.
 _APPEND: Final = insert(session_events).from_select(
     list(_EVENT),
@@ -124,8 +131,8 @@ class SqlOverviewStore:
 
 
 def _newest(
-    table: Table, columns: list[Column[object]], user: str | None, after: Place | None
-) -> Select[tuple[object, ...]]:
+    table: Table, columns: Sequence[Column[Any]], user: str | None, after: Place | None
+) -> Select[*tuple[Any, ...]]:
     found = select(*columns).order_by(table.c.updated_ms.desc(), table.c.id)
     if user is not None:
         found = found.where(table.c.user == user)

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { AUDIT_FIELDS, type AuditEntry, type AuditSearch } from "../api";
 import { useLoadedPages } from "../context";
 import { count, describeOutcome, describeRun, formatMs, shortId, toLocal, toMs } from "../format";
-import { Badge, type Column, Heading, LoadState, More, Table, Time } from "../parts";
+import { Badge, type Column, Folded, Heading, LoadState, More, Table, Time } from "../parts";
 import { linkTo } from "../routes";
 
 const LABELS: Readonly<Record<(typeof AUDIT_FIELDS)[number], string>> = {
@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { head: "Tool", cell: ({ line }) => (line.tool === "" ? <span class="faint">–</span> : <code>{line.tool}</code>) },
   { head: "Outcome", cell: ({ line }) => <Badge {...describeOutcome({ outcome: line.outcome ?? "ok" })} /> },
   { head: "Duration", cell: ({ line }) => (line.event === undefined ? formatMs(line.duration_ms ?? 0) : ""), kind: "number" },
-  { head: "Notes", cell: ({ line }) => describeRun(line), kind: "text" },
+  { head: "Notes", cell: (entry) => <Notes {...entry} />, kind: "text" },
   {
     head: "Conversation",
     cell: ({ line: { conversation } }) =>
@@ -27,6 +27,19 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   },
   { head: "Mode", cell: ({ line }) => line.mode },
 ];
+
+/** What else the line has. */
+function Notes({ number, line: { args, clamped, data, ...line } }: AuditEntry) {
+  const details = Object.fromEntries(Object.entries({ args, clamped, data }).filter(([, value]) => value !== undefined && value !== null));
+  const text = describeRun(line);
+  if (text === "" && Object.keys(details).length === 0) return null;
+  return (
+    <div>
+      {text}
+      {Object.keys(details).length > 0 && <Folded label="Details" of={`line ${number}`} value={details} />}
+    </div>
+  );
+}
 
 /** What is searched for is in the address, so that other views can link to a search. */
 export function AuditView({ search }: { search: AuditSearch }) {
