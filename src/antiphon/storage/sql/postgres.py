@@ -163,8 +163,6 @@ class _Runner:
             self._outage.check()
             try:
                 self._connection = self._engine.connect()
-            except ModuleNotFoundError:
-                raise StorageError(_INSTALL) from None
             except SQLAlchemyError as error:
                 explained = explain_connecting(error, self._name)
                 self._outage.begin(explained)
@@ -231,7 +229,8 @@ def _set_timeout(connection: Connection, timeout_s: float) -> None:
 def _make_engine(url: URL) -> Engine:
     try:
         from antiphon.storage.sql.psycopg_connection import connect
-    except ModuleNotFoundError:
+    except ImportError:
+        # Either psycopg is missing, or the library of Postgres that it needs.
         raise StorageError(_INSTALL) from None
     engine = create_engine(
         url,
