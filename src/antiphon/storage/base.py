@@ -22,6 +22,8 @@ class StorageError(AntiphonError):
 class StoreUnavailable(StorageError):
     """The database is locked, full, read-only, damaged or gone. Nothing was changed, and a later attempt may succeed.
 
+    Only if the connection to a server is lost in the moment of a commit, it is not known whether that was done.
+
     The text is for the operator: it names the database and the reason. Clients get `STORE_UNAVAILABLE`.
     """
 

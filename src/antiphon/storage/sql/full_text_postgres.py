@@ -34,8 +34,11 @@ _ADD: Final = text(
 )
 _COUNT: Final = text(f"SELECT count(*) FROM {NAME}")
 _FREQUENCY: Final = text(f"SELECT count(*) FROM {NAME} WHERE words @@ phraseto_tsquery('{NAME}_words', :word)")
-# A word in the title (A) or in a tag (B) tells more about a passage than a word in its text (D).
-_RANK: Final = "ts_rank('{0.25, 0.25, 0.5, 1.0}', words, phraseto_tsquery('%s_words', :word%d), 1) * :rarity%d"
+# A word in the title (A) or in a tag (B) tells more about a passage than a word in its text (D). In FTS5 it counts as
+# several words of the text, of which each tells less than the one before; these weights come to about the same. With
+# them, passages that are looked for by four of their words were as often the first ones: 0.95 mean reciprocal rank, and
+# 0.94 in FTS5 (800 passages). With the weights of FTS5 it was 0.61, and with the length instead of its logarithm 0.60.
+_RANK: Final = "ts_rank('{0.7, 0.7, 0.85, 1.0}', words, phraseto_tsquery('%s_words', :word%d), 1) * :rarity%d"
 _QUERY: Final = "phraseto_tsquery('%s_words', :word%d)"
 _LEAST_RARITY: Final = 1e-6
 _WORD: Final = re.compile(r"[^\W_]+")

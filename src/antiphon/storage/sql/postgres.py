@@ -31,8 +31,9 @@ LONG_TIMEOUT_S: Final = 600.0
 """How long a statement may take in work that may take long: migrations and changes of the whole knowledge base."""
 RETRY_S: Final = 0.5
 """How long after a failed connection the next one is tried. Meanwhile, work fails at once."""
-ATTEMPTS: Final = 3
-"""How often work is done that Postgres ended in favour of other work."""
+PAUSES_S: Final = (0.05, 0.25, 0.5)
+"""How long work waits before it is done again, if Postgres has ended it in favour of other work. Without a pause, it
+could take the same lock again before the other work wakes up, and be in its way once more."""
 
 _ENDED_FOR_OTHERS: Final = frozenset({"40001", "40P01"})
 """A serialization failure and a deadlock. Nothing was changed."""
@@ -137,13 +138,14 @@ class _Runner:
     def _repeat(self, job: Job[Any]) -> Any:
         """Does the work, again if it was ended in favour of other work. That is safe, since nothing was changed then,
         and work is a function of the connection alone."""
-        for attempts_left in reversed(range(ATTEMPTS)):
+        for pause_s in PAUSES_S:
             try:
                 return self._run(job)
             except DBAPIError as error:
-                if not attempts_left or sqlstate_of(error) not in _ENDED_FOR_OTHERS:
+                if sqlstate_of(error) not in _ENDED_FOR_OTHERS:
                     raise
-        raise AssertionError("the last attempt returns or raises")
+            time.sleep(pause_s)
+        return self._run(job)
 
     def _run(self, job: Job[Any]) -> Any:
         connection = self._connect()
@@ -163,8 +165,6 @@ class _Runner:
             self._outage.check()
             try:
                 self._connection = self._engine.connect()
-            except ModuleNotFoundError:
-                raise StorageError(_INSTALL) from None
             except SQLAlchemyError as error:
                 explained = explain_connecting(error, self._name)
                 self._outage.begin(explained)
@@ -231,7 +231,8 @@ def _set_timeout(connection: Connection, timeout_s: float) -> None:
 def make_engine(url: URL) -> Engine:
     try:
         from antiphon.storage.sql.psycopg_connection import connect
-    except ModuleNotFoundError:
+    except ImportError:
+        # Either psycopg is missing, or the library of Postgres that it needs.
         raise StorageError(_INSTALL) from None
     engine = create_engine(
         url,

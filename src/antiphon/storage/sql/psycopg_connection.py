@@ -44,9 +44,14 @@ class TimedConnection(psycopg.Connection[Any]):
     def set_timeout(self, timeout_s: float) -> None:
         """Sets how long a statement may take, and how long it may wait for a lock."""
         self.timeout_s = timeout_s + SILENCE_S
-        milliseconds = round(timeout_s * 1000)
-        # A lock has a little less time, so that the error names the lock.
-        self.execute(f"SET statement_timeout = {milliseconds}; SET lock_timeout = {milliseconds * 9 // 10}".encode())
+        limits_s = {
+            "statement_timeout": timeout_s,
+            # A little less, so that the error names the lock.
+            "lock_timeout": timeout_s * 0.9,
+            # A process that is frozen, or whose machine is gone, must not hold its locks for long.
+            "idle_in_transaction_session_timeout": self.timeout_s,
+        }
+        self.execute("; ".join(f"SET {name} = {round(limit_s * 1000)}" for name, limit_s in limits_s.items()).encode())
 
 
 class _TextDumper(Dumper):

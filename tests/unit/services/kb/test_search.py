@@ -50,9 +50,15 @@ async def load() -> Embedder:
     return TopicEmbedder()
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where the database is: a file, or an address."""
+    return tmp_path / "a.db" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+
+
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    database = await open_database(tmp_path / "a.db")
+async def database(place: Path | str) -> AsyncIterator[Database]:
+    database = await open_database(place)
     yield database
     await database.aclose()
 
@@ -73,11 +79,11 @@ async def test_records_are_found_by_meaning_and_by_words(database: Database) -> 
     assert (await knowledge.search("holiday", knowledge.readable("ann"), 5)).by_meaning is True
 
 
-async def test_changes_of_another_process_are_found_at_once(tmp_path: Path, database: Database) -> None:
+async def test_changes_of_another_process_are_found_at_once(place: Path | str, database: Database) -> None:
     knowledge = open_kb(database)
     await knowledge.add([record("doc:a", "A", "Our vacation.")])
     assert await ids(knowledge, "boat") == []
-    other = await open_database(tmp_path / "a.db")
+    other = await open_database(place)
     try:
         await open_kb(other).add([record("doc:b", "B", "A ship.")])
         assert await ids(knowledge, "boat") == ["doc:b"]

@@ -7,7 +7,7 @@ import threading
 import time
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from sqlalchemy import Connection, func, insert, select, text
@@ -187,7 +187,7 @@ async def test_a_lock_that_another_program_holds_is_not_waited_for_long(
         held.set()
         release.wait(60)
 
-    holding = asyncio.create_task(connections.in_transaction(hold))
+    holding = asyncio.create_task(connections.in_transaction(hold, is_long=True))
     await asyncio.to_thread(held.wait, 60)
     try:
         with pytest.raises(StoreUnavailable, match=r"lock timeout.*no other program keeps the tables locked"):
@@ -196,6 +196,31 @@ async def test_a_lock_that_another_program_holds_is_not_waited_for_long(
         release.set()
         await holding
     assert await database.conversations.append_many("c1", [Turn("user", "Hello.", False, 2, b"{}")], None) == [1]
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_process_that_is_frozen_in_a_transaction_does_not_hold_its_locks(
+    connections: Connections, database: Database
+) -> None:
+    await database.conversations.create(Conversation("c1", "ann", "", 1, 1))
+    held, is_over = threading.Event(), threading.Event()
+
+    def freeze(connection: Connection) -> None:
+        connection.execute(text("UPDATE conversations SET title = 'by a frozen one'"))
+        held.set()
+        assert is_over.wait(60)
+        connection.execute(PID)
+
+    freezing = asyncio.create_task(connections.in_transaction(freeze))
+    await asyncio.to_thread(held.wait, 60)
+    for _ in range(20):
+        with suppress(StoreUnavailable):
+            await database.conversations.append_many("c1", [Turn("user", "Hello.", False, 2, b"{}")], None)
+            break
+    is_over.set()
+    with pytest.raises(StoreUnavailable, match="terminating connection due to idle-in-transaction timeout"):
+        await freezing
+    assert await database.conversations.get("c1", "ann") == Conversation("c1", "ann", "", 1, 2)
 
 
 async def test_of_two_that_wait_for_each_other_both_are_done(connections: Connections) -> None:

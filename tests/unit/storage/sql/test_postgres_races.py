@@ -50,7 +50,7 @@ async def held(connections: Connections, work: Callable[[Connection], object]) -
         done.set()
         assert go_on.wait(60)
 
-    holding = asyncio.create_task(connections.in_transaction(hold))
+    holding = asyncio.create_task(connections.in_transaction(hold, is_long=True))
     await asyncio.to_thread(done.wait, 60)
     try:
         yield
