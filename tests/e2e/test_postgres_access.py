@@ -39,11 +39,6 @@ def test_tokens_and_other_data_are_in_the_database(operator: Operator) -> None:
     assert "Deleted 1 token" in operator.type("data", "delete", "--user", "ann", "--yes")
 
 
-def test_a_backup_is_left_to_postgres(operator: Operator) -> None:
-    said = operator.type("data", "backup", "copy.db", code=1)
-    assert "is a Postgres database. Back it up with pg_dump." in said
-
-
 def test_the_settings_and_the_doctor_do_not_show_the_password(operator: Operator) -> None:
     assert "***@127.0.0.1" in operator.type("config", "show")
     assert "database: postgresql://antiphon@127.0.0.1" in operator.type("doctor")

@@ -66,13 +66,21 @@ class Notes:
             self.seen.append(event)
             self._changed.notify_all()
 
-    def wait_for(self, kind: type, number: int = 1) -> list[Any]:
-        def found() -> list[Any]:
-            return [each for each in self.seen if type(each) is kind]
+    async def wait_for_end(self, conversation_id: str | None) -> list[Any]:
+        """Waits for the end of the session of a conversation, and returns all that was told about the session."""
 
-        with self._changed:
-            assert self._changed.wait_for(lambda: len(found()) >= number, 20), self.seen
-            return found()
+        def find() -> SessionEnded | None:
+            ended = (each for each in self.seen if isinstance(each, SessionEnded))
+            return next((each for each in ended if each.conversation_id == conversation_id), None)
+
+        def wait() -> SessionEnded | None:
+            with self._changed:
+                self._changed.wait_for(find, 20)
+                return find()
+
+        ended = await asyncio.to_thread(wait)
+        assert ended is not None, self.seen
+        return [each for each in self.seen if each.session_id == ended.session_id]
 
     def hooks(self) -> Hooks:
         return Hooks(session_started=self.note, session_ended=self.note, turn_ended=self.note, tool_called=self.note)
@@ -206,17 +214,9 @@ async def test_hooks_are_told_what_happens_in_its_order(address: str, notes: Not
         async for _ in session.type("What is 6 times 7?"):
             pass
         conversation = session.conversation_id
-    ended = await asyncio.to_thread(
-        lambda: next(
-            each
-            for number in range(1, 100)
-            for each in notes.wait_for(SessionEnded, number)
-            if each.conversation_id == conversation
-        )
-    )
-    told = [each for each in notes.seen if each.session_id == ended.session_id]
+    told = await notes.wait_for_end(conversation)
     assert [type(each) for each in told] == [SessionStarted, ToolCalled, TurnEnded, SessionEnded]
-    started, called, turn, _ = told
+    started, called, turn, ended = told
     assert (started.user, started.mode, started.resumed, started.is_request) == ("local", Mode.TEXT, False, False)
     assert (called.tool, called.outcome, called.repeated) == ("calculate", "ok", False)
     assert "6" in json.dumps(called.arguments)
@@ -231,15 +231,7 @@ async def test_hooks_are_told_what_happens_in_its_order(address: str, notes: Not
 async def test_a_single_request_is_a_session_of_its_own_for_the_hooks(address: str, notes: Notes) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{address}{PREFIX}", timeout=30) as client:
         answer = (await client.post("/api/v1/chat", json={"message": "What is 1 plus 1?"})).json()
-    ended = await asyncio.to_thread(
-        lambda: next(
-            each
-            for number in range(1, 100)
-            for each in notes.wait_for(SessionEnded, number)
-            if each.conversation_id == answer["conversationId"]
-        )
-    )
-    started = next(each for each in notes.seen if each.session_id == ended.session_id)
+    started, *_ = await notes.wait_for_end(answer["conversationId"])
     assert isinstance(started, SessionStarted)
     assert started.is_request
 

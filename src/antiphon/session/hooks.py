@@ -95,7 +95,7 @@ class ToolCalled:
     arguments: Mapping[str, Any] | None
     """As in the audit: None unless `audit.arguments` is on."""
     outcome: str
-    """"ok", or the type of the error, such as "invalid_arguments" or "confirmation_required"."""
+    """Either ok, or the type of the error, such as VALIDATION or CONFIRMATION_REQUIRED."""
     duration_ms: float
     repeated: bool
     """Whether the result is that of an earlier run of the same call."""
@@ -231,6 +231,12 @@ class HookQueue:
                 log.error("hook_timed_out", hook=name, function=of, after_s=self._timeout_s, session=event.session_id)
             else:
                 log.error("hook_failed", hook=name, function=of, session=event.session_id, exc_info=error)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # Something that the hook waited for was cancelled, and not the hook.
+            log.error("hook_failed", hook=name, function=of, session=event.session_id, exc_info=error)
         except Exception as error:
             log.error("hook_failed", hook=name, function=of, session=event.session_id, exc_info=error)
 

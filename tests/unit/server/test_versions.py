@@ -52,7 +52,7 @@ async def test_both_paths_have_the_same_handlers_and_limits(prefix: str) -> None
 
 
 def test_only_routes_of_the_interface_have_a_version() -> None:
-    socket = WebSocketRoute("/ws", lambda socket: None)  # type: ignore[arg-type, return-value]
+    socket = WebSocketRoute("/ws", lambda socket: None)
     routes = with_versions([socket, Route("/v1/audio/speech", show), Route("/api/chat", show, methods=["POST"])])
     assert [getattr(each, "path", "") for each in routes] == ["/ws", "/v1/audio/speech", "/api/chat", "/api/v1/chat"]
 

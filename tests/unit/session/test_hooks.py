@@ -59,17 +59,20 @@ async def test_a_hook_that_fails_or_hangs_is_logged_by_name_and_the_next_event_i
             await asyncio.sleep(3600)
         if event.turns == 2:
             raise TimeoutError("of the hook's own")
+        if event.turns == 3:
+            raise asyncio.CancelledError
         seen.append(event.turns)
 
     queue = queue_of(stumble, timeout_s=5.0)
     with capture_logs() as logs:
-        for turns in range(4):
+        for turns in range(5):
             queue.put(ended("a", turns))
         await queue.aclose()
-    assert seen == [3]
+    assert seen == [4]
     assert [(each["event"], each["hook"]) for each in logs] == [
         ("hook_failed", "session_ended"),
         ("hook_timed_out", "session_ended"),
+        ("hook_failed", "session_ended"),
         ("hook_failed", "session_ended"),
     ]
     assert all("stumble" in each["function"] for each in logs)
