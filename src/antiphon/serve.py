@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 from starlette.requests import Request
 
+from antiphon import __version__
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.clock import SystemClock
 from antiphon.compose import (
@@ -36,6 +38,7 @@ from antiphon.gateway.routes import routes as gateway_routes
 from antiphon.gateway.speech import SpeechApi
 from antiphon.gateway.transcription import TranscriptionApi
 from antiphon.models.live import LiveProfile, ModelFactory
+from antiphon.models.providers.references import NO_VOICE
 from antiphon.security.admission import Caller
 from antiphon.security.origin import explain_origin, is_loopback, is_wildcard, own_authority, own_origins
 from antiphon.security.quota import Quota
@@ -43,9 +46,11 @@ from antiphon.security.tokens import bearer
 from antiphon.server.admission import Admission
 from antiphon.server.app import make_app
 from antiphon.server.authenticator import Authenticator, end_revoked
-from antiphon.server.deps import HttpDeps, Model
+from antiphon.server.deps import HttpDeps, Model, VoiceParts
 from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
+from antiphon.server.metrics import RefusalCollector
+from antiphon.server.refusals import RefusalCounts
 from antiphon.server.serving import DRAIN_S, Server, listen, machine_addresses, machine_names
 from antiphon.services.reminders import Scheduler
 from antiphon.services.secrets import missing_secrets
@@ -55,7 +60,8 @@ from antiphon.session.ringing import Listeners
 from antiphon.session.speaking import Synthesize
 from antiphon.storage.base import StorageError
 from antiphon.telemetry.log import get_logger
-from antiphon.telemetry.metrics import UnderstandingCollector
+from antiphon.telemetry.metrics import StoreCollector, UnderstandingCollector
+from antiphon.telemetry.tracing import tracing
 from antiphon.tools.spec import Mode
 from antiphon.words import dates
 
@@ -108,6 +114,8 @@ async def run_server(
     host, port = host or settings.server.host, settings.server.port if port is None else port
     _check_origins(settings.server.origins)
     async with AsyncExitStack() as stack:
+        # First, since the gate and the sessions look for a tracer when they are made.
+        await stack.enter_async_context(tracing(os.environ, __version__, announce))
         app = await stack.enter_async_context(open_app(settings))
         texts = await open_text_models(app, stack)
         app.services.images.use_text_model(texts.best.model)
@@ -128,10 +136,12 @@ async def run_server(
         authenticator = Authenticator(stores.tokens, stores.blocks, SystemClock(), required=required, quota=quota)
         addresses = machine_addresses(sockets)
         own = own_origins(host, bound, machine_names(), addresses)
+        refused: RefusalCounts = Counter()
         deps = _make_deps(
             app,
             hub=hub,
             authenticator=authenticator,
+            refused=refused,
             texts=texts,
             voices=voices,
             quota=quota,
@@ -156,6 +166,7 @@ async def run_server(
             origins={*own, *settings.server.origins},
             quota=quota,
             body_limits={transcription.PATH: transcription.MAX_BODY_BYTES},
+            refusals=refused,
         )
 
         def started() -> None:
@@ -246,6 +257,7 @@ def _make_deps(
     *,
     hub: Hub,
     authenticator: Authenticator,
+    refused: RefusalCounts,
     texts: TextModels,
     voices: VoiceModels | None,
     quota: Quota,
@@ -275,9 +287,26 @@ def _make_deps(
         models=lambda: models,
         voices=lambda: voices.best.voices if voices else (),
         images=app.services.images.files,
-        collectors=[LagCollector(lag.stats), UnderstandingCollector(texts.assistant.stats)],
+        collectors=[
+            LagCollector(lag.stats),
+            UnderstandingCollector(texts.assistant.stats),
+            StoreCollector(stores.stats),
+            RefusalCollector(authenticator.refusals, refused, quota),
+        ],
         stopping=stopping,
         model_healths=healths,
+        voice_parts=_find_voice_parts(app.settings, hub, voices),
+        answers_locally=app.settings.model.local_first,
+    )
+
+
+def _find_voice_parts(settings: Settings, hub: Hub, voices: VoiceModels | None) -> VoiceParts:
+    speech = None if voices is None else voices.speech
+    return VoiceParts(
+        is_wanted=settings.model.voice != NO_VOICE,
+        is_there=hub.has_voice,
+        stt=None if speech is None else speech.stt,
+        tts=None if speech is None or speech.synthesizer is None else speech.tts,
     )
 
 

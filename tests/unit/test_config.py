@@ -146,6 +146,10 @@ def test_variables_of_other_programs_are_ignored(tmp_path: Path) -> None:
             '[server]\nenvironment = "staging"',
             'server.environment is "staging"; it must be "production" or "development".',
         ),
+        (
+            '[server]\nlog_level = "loud"',
+            'server.log_level is "loud"; it must be "debug", "info", "warning" or "error".',
+        ),
     ],
 )
 def test_the_error_for_a_wrong_value_in_the_file_lists_what_is_allowed(tmp_path: Path, toml: str, told: str) -> None:
@@ -290,6 +294,7 @@ def test_the_source_of_every_value_is_recorded(tmp_path: Path) -> None:
         "server.proxies": "default",
         "server.auth": "default",
         "server.environment": "default",
+        "server.log_level": "default",
         "assistant.name": "default",
         "assistant.instructions": "default",
         "assistant.instructions_file": "default",

@@ -27,6 +27,9 @@ Proxies = Annotated[
     tuple[Annotated[str, AfterValidator(_check_network)], ...],
     Field(strict=False, description='a list of IP addresses or networks, such as ["127.0.0.1", "10.0.0.0/8"]'),
 ]
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"], Field(description='"debug", "info", "warning" or "error"')
+]
 Auth = Annotated[Literal["auto", "required", "off"], Field(description='"auto", "required" or "off"')]
 ModelName = Annotated[
     str, Field(min_length=1, description='a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"')
@@ -191,6 +194,8 @@ class Server(Section):
     proxies: Proxies = ()
     auth: Auth = "auto"
     environment: Environment = "production"
+    log_level: LogLevel = "info"
+    """The least level of the lines that `serve` logs."""
 
 
 class Assistant(Section):

@@ -15,7 +15,7 @@ from antiphon.server import page
 from antiphon.server.admission import Admission
 from antiphon.server.authenticator import Authenticator
 from antiphon.server.guard import Guard
-from antiphon.server.refusals import Refusal, RefusalCode
+from antiphon.server.refusals import Refusal, RefusalCode, RefusalCounts
 from antiphon.server.ws import Endpoint
 from antiphon.session.hub import Hub
 
@@ -28,8 +28,10 @@ def make_app(
     origins: Collection[str],
     quota: Quota | None = None,
     body_limits: Mapping[str, int] | None = None,
+    refusals: RefusalCounts | None = None,
 ) -> ASGIApp:
-    """Makes the application. `quota` replaces the default limits, and `body_limits` those of bodies, by their path."""
+    """Makes the application. `quota` replaces the default limits, and `body_limits` those of bodies, by their path.
+    Requests that are refused for their origin, host or size are added to `refusals`."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -44,7 +46,7 @@ def make_app(
         exception_handlers={404: refuse_path, 405: refuse_method},
         lifespan=lifespan,
     )
-    return Guard(app, origins=origins, body_limits=body_limits)
+    return Guard(app, origins=origins, body_limits=body_limits, counts=refusals)
 
 
 MAX_PATH_CHARS: Final = 200

@@ -17,6 +17,7 @@ from antiphon.services.kb import Knowledge
 from antiphon.session.hub import Hub
 from antiphon.speech.base import Voice
 from antiphon.storage.conversations import ConversationStore, VoiceCallStore
+from antiphon.telemetry.metrics import EngineStats
 from antiphon.tools.registry import Registry
 from antiphon.tools.spec import Mode
 
@@ -64,6 +65,18 @@ class NamedHealth:
         return ModelState(self.name, told, self.health.is_warming)
 
 
+@dataclass(frozen=True, slots=True)
+class VoiceParts:
+    """What the voice of a server is made of."""
+
+    is_wanted: bool = False
+    """Whether the settings ask for a voice."""
+    is_there: bool = False
+    stt: EngineStats | None = None
+    """The engine that recognises speech on this server, if one does."""
+    tts: EngineStats | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpDeps:
     hub: Hub
@@ -91,3 +104,6 @@ class HttpDeps:
     model_healths: Mapping[Mode, Sequence[NamedHealth]] = field(default_factory=dict)
     """The models that sessions talk to, by mode, the best one first. A cascade is not listed: its answers are those of
     the text model."""
+    voice_parts: VoiceParts = field(default_factory=VoiceParts)
+    answers_locally: bool = False
+    """Whether the offline assistant answers what it knows before the text model is asked."""

@@ -406,4 +406,11 @@ class TurnRecognizer:
         turn.text, turn.status = text, TurnStatus.FINAL
         self._expects = Expectation.NOTHING
         wait_ms = (self._loop.time() - ended_s) * 1_000
-        self._listener.on_final(turn, Timings(silence_ms, turn.known_ms + recognized.took_ms, wait_ms))
+        timings = Timings(
+            silence_ms,
+            turn.known_ms + recognized.took_ms,
+            wait_ms,
+            known_ms=(recognized.at_s - ended_s) * 1_000,
+            last_stt_ms=recognized.took_ms,
+        )
+        self._listener.on_final(turn, timings)

@@ -34,6 +34,8 @@ class Database:
         """`readers` do what takes long and changes nothing, beside the other work."""
         self._connections = connections
         self._readers = readers
+        self.stats = connections.stats
+        """How long units of work take, those of the readers included."""
         self.calls = SqlCallStore(connections)
         self.confirmations = SqlConfirmationStore(connections)
         self.audit = SqlAuditStore(connections)
@@ -69,7 +71,7 @@ async def open_database(path: Path) -> Database:
     except BaseException:
         await connections.aclose()
         raise
-    return Database(connections, Connections(SqliteWorker(path), str(path)))
+    return Database(connections, Connections(SqliteWorker(path), str(path), connections.stats))
 
 
 def make_file(path: Path) -> None:
