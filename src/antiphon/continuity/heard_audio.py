@@ -40,6 +40,11 @@ class HeardAudio:
         """Whether the user may be in the middle of a sentence."""
         return self.has_sound and self._quiet_ms < PAUSE_MS
 
+    @property
+    def silence_ms(self) -> float | None:
+        """How long it has been quiet after the last sound; None if nothing was heard, or if it is not quiet."""
+        return self._quiet_ms if self.has_sound and self._quiet_ms > 0 else None
+
     def add(self, pcm: bytes, playing: bool) -> None:
         # Imported here, since a server without a voice has no numpy.
         from antiphon.audio.pcm import level_dbfs

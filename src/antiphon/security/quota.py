@@ -117,8 +117,8 @@ class Quota:
     def take(self, kind: Kind, who: Account, amount: float, now_s: float, *, is_optional: bool = False) -> float:
         """Returns the seconds to wait: 0 if it was admitted and counted for all accounts, else nothing was counted.
 
-        Infinite if `amount` is more than can ever be admitted at once. `now_s` is a monotonic time. If it `is_optional`,
-        the caller can do with less, and that it is not admitted is no refusal.
+        Infinite if `amount` is more than can ever be admitted at once. `now_s` is a monotonic time. `is_optional` says
+        that the caller can do with less, so that it is no refusal.
         """
         touched = self._touched(kind, who)
         wait_s = _longest_wait_s(touched, amount, now_s)

@@ -54,8 +54,7 @@ class Health(Struct, frozen=True):
     fallback_models: tuple[ModelState, ...] | UnsetType = UNSET
     """The models that take over when these are rate-limited; only in `/ready`."""
     parts: tuple[Part, ...] | UnsetType = UNSET
-    """Which part is unwell; only in `/ready`. Only the store makes the server unready: for the rest there is a fallback,
-    or another server would have the same."""
+    """Which part is unwell; only in `/ready`. Of these, only the store makes the server unready."""
 
 
 class ToolMetrics(Struct, frozen=True):

@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from antiphon import __version__
 from antiphon.continuity.counters import ReconnectOutcome
+from antiphon.models.base import FailureKind
 from antiphon.security.quota import Kind, Quota
 from antiphon.server.deps import NamedHealth
 from antiphon.server.refusals import AUTH_REASONS, RefusalCounts, RefusalReason
@@ -47,8 +48,9 @@ class ModelCollector(Collector):
         tokens: Counts = Counter()
         for named in chain.from_iterable(self._healths.values()):
             answers[named.name,] += named.health.answers
-            for kind, count in named.health.failures.items():
-                failures[named.name, kind] += count
+            # Every kind is listed from the start: an alert on an increase would miss a counter that begins at 1.
+            for kind in FailureKind:
+                failures[named.name, kind] += named.health.failures[kind]
             tokens[named.name, "input"] += named.health.input_tokens
             tokens[named.name, "output"] += named.health.output_tokens
         lost = "Failed answers, refused and lost connections"
@@ -103,7 +105,6 @@ class RefusalCollector(Collector):
         self._quota = quota
 
     def collect(self) -> Iterable[CounterMetricFamily]:
-        # Every reason is listed from the start: an alert on an increase misses a counter that appears with its first.
         callers: Counts = Counter({(reason,): self._callers[reason] for reason in AUTH_REASONS})
         others = (reason for reason in RefusalReason if reason not in AUTH_REASONS)
         requests: Counts = Counter({(reason,): self._requests[reason] for reason in others})

@@ -34,8 +34,8 @@ def examine(
     parts = [_examine_store(problems)]
     texts, voices = healths.get(Mode.TEXT, ()), healths.get(Mode.VOICE, ())
     if texts:
-        others = [each.name for each in texts[1:]]
-        parts.append(_examine_model("text_model", texts, others or (["The offline assistant"] if answers_locally else [])))
+        others = [each.name for each in texts[1:]] or (["The offline assistant"] if answers_locally else [])
+        parts.append(_examine_model("text_model", texts, others))
     if voice.is_wanted and not voice.is_there:
         parts.append(Part("voice", PartStatus.DOWN, "There is no voice. Conversations go on in text."))
     elif voices:

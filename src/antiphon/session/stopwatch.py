@@ -1,5 +1,5 @@
-"""Measures the turns of a session: it sees the effects of the machine, and makes the message for the client, the metrics
-and the trace at the end of each turn."""
+"""Measures the turns of a session: it sees the effects of the machine, and makes the client's message, the metrics and
+the trace at the end of each turn."""
 
 from collections.abc import Callable
 from contextvars import Context
@@ -48,6 +48,8 @@ class Stopwatch:
         match effect:
             case fx.BeginTurn(turn=turn, spoken=spoken):
                 self._turn = TurnTimes(turn, self._tools.mode, spoken, self._clock.now_ms())
+                if spoken and self._models.connection is not None:
+                    self._turn.heard_silence_ms = self._models.connection.heard.silence_ms
                 self._trace = None if self._tracer is None else TurnTrace(self._tracer, self._turn)
             case _ if self._turn is None:
                 pass

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from antiphon.models.live import LiveProfile, Timings
 from antiphon.protocol.server_messages import TurnMetrics
-from antiphon.telemetry.metrics import Stage
+from antiphon.telemetry.metrics import Stage, TurnOutcome
 from antiphon.tools.spec import Mode
 
 
@@ -48,6 +48,9 @@ class TurnTimes:
     steps: list[ModelStep] = field(default_factory=list)
     rounds: list[ToolRound] = field(default_factory=list)
     timings: Timings | None = None
+    """How the words were recognised, by a model that measures it."""
+    heard_silence_ms: float | None = None
+    """How long the microphone had been quiet by then, for a model that recognises the end of turns by itself."""
     said_ms: int | None = None
     """The first word of the answer."""
     voiced_ms: int | None = None
@@ -71,6 +74,11 @@ class TurnTimes:
         return self.steps[-1]
 
     @property
+    def silence_ms(self) -> float | None:
+        """From the user's last sound to the decision that the turn is over; None if that is not known."""
+        return self.heard_silence_ms if self.timings is None else self.timings.silence_ms
+
+    @property
     def decided_ms(self) -> float:
         """When it was decided that the user's turn is over."""
         return self.asked_ms - (0.0 if self.timings is None else self.timings.wait_ms)
@@ -78,7 +86,14 @@ class TurnTimes:
     @property
     def began_ms(self) -> float:
         """The user's last sound, as far as it is known."""
-        return self.decided_ms - (0.0 if self.timings is None else self.timings.silence_ms)
+        return self.decided_ms - (self.silence_ms or 0.0)
+
+    @property
+    def recognized_ms(self) -> tuple[float, float]:
+        """When the recognition that gave the final text began and ended."""
+        timings = self.timings or Timings(0.0, 0.0)
+        known_ms = self.decided_ms + timings.known_ms
+        return known_ms - timings.last_stt_ms, known_ms
 
     @property
     def tools_ms(self) -> int | None:
@@ -87,12 +102,13 @@ class TurnTimes:
         return sum(took) if took else None
 
     @property
-    def outcome(self) -> str:
+    def outcome(self) -> TurnOutcome:
         if self.failure is not None:
-            return "failed"
+            return TurnOutcome.FAILED
         if self.is_interrupted:
-            return "interrupted"
-        return "answered" if self.said_ms is not None or self.voiced_ms is not None else "silent"
+            return TurnOutcome.INTERRUPTED
+        has_answer = self.said_ms is not None or self.voiced_ms is not None
+        return TurnOutcome.ANSWERED if has_answer else TurnOutcome.SILENT
 
     def note_text(self, now_ms: int, profile: LiveProfile | None) -> None:
         self.said_ms = self.said_ms or now_ms
@@ -124,7 +140,7 @@ class TurnTimes:
             return None
         return TurnMetrics(
             number,
-            end_of_turn_ms=None if timings is None else timings.silence_ms,
+            end_of_turn_ms=self.silence_ms,
             stt_ms=None if timings is None else timings.stt_ms,
             first_token_ms=None if said is None else said - asked,
             # A model that speaks by itself may send audio before the words of it.

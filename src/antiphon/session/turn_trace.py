@@ -51,7 +51,7 @@ class TurnTrace:
                 "antiphon.turn": number,
                 "antiphon.mode": str(turn.mode),
                 "antiphon.spoken": turn.spoken,
-                "antiphon.outcome": turn.outcome,
+                "antiphon.outcome": str(turn.outcome),
                 "antiphon.interrupted": turn.is_interrupted,
             }
         )
@@ -70,25 +70,24 @@ class TurnTrace:
         root.end(_ns(ended_ms))
 
     def _started(self) -> Span:
-        """Returns the span of the turn. It begins with the user's last sound, which is known by the time that the first
-        tool is called."""
+        """Returns the span of the turn. It begins with the user's last sound, or with the recognition of the words if
+        that came first. Both are known by the time that the first tool is called."""
         if self._root is None:
+            began_ms = min(self._turn.began_ms, self._turn.recognized_ms[0])
             # A turn is a trace of its own, whatever has led to it.
-            self._root = self._tracer.start_span(
-                "turn", context=otel_context.Context(), start_time=_ns(self._turn.began_ms)
-            )
+            self._root = self._tracer.start_span("turn", context=otel_context.Context(), start_time=_ns(began_ms))
         return self._root
 
     def _trace_hearing(self, cascade: CascadeParts | None) -> None:
         turn, timings = self._turn, self._turn.timings
+        if turn.silence_ms is not None:
+            self._add("end_of_turn", turn.began_ms, turn.decided_ms, {"antiphon.silence_ms": turn.silence_ms})
         if timings is None:
             return
-        self._add("end_of_turn", turn.began_ms, turn.decided_ms, {"antiphon.silence_ms": timings.silence_ms})
-        known_ms = turn.decided_ms + timings.known_ms
         attributes: Attributes = {"antiphon.stt.total_ms": timings.stt_ms}
         if cascade is not None and cascade.recognizer:
             attributes["antiphon.engine"] = cascade.recognizer
-        self._add("stt", known_ms - timings.last_stt_ms, known_ms, attributes)
+        self._add("stt", *turn.recognized_ms, attributes)
 
     def _trace_model(self, step: ModelStep, model: str, ended_ms: int) -> None:
         attributes: Attributes = {

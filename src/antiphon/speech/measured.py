@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from typing import Final
 
 from antiphon.speech.base import (
     NamePreferring,
@@ -9,18 +10,21 @@ from antiphon.speech.base import (
     Sound,
     SpeechBusy,
     SpeechError,
+    SpeechUnreachable,
     Synthesizer,
     Urgency,
     Voice,
 )
 from antiphon.telemetry.metrics import EngineStats
 
-UNEXPECTED = "unexpected"
+UNEXPECTED: Final = "unexpected"
+KINDS: Final = (SpeechError.code, SpeechUnreachable.code, SpeechBusy.code, UNEXPECTED)
+"""The kinds of errors, as the metrics have them."""
 
 
 def measure_recognizer(recognizer: Recognizer, stats: EngineStats) -> Recognizer:
     """Wraps a recogniser. It can be biased if the one inside can."""
-    stats.engine = recognizer.name
+    stats.begin(recognizer.name, KINDS)
     if isinstance(recognizer, NamePreferring):
         return _MeasuredNamePreferring(recognizer, recognizer, stats)
     return MeasuredRecognizer(recognizer, stats)
@@ -69,7 +73,7 @@ class MeasuredSynthesizer:
     def __init__(self, synthesizer: Synthesizer, stats: EngineStats) -> None:
         self._synthesizer = synthesizer
         self._stats = stats
-        stats.engine = synthesizer.name
+        stats.begin(synthesizer.name, KINDS)
 
     @property
     def name(self) -> str:

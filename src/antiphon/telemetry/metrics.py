@@ -102,6 +102,16 @@ class Stage(StrEnum):
     """From the first audio to the client's report that it has played the answer."""
 
 
+class TurnOutcome(StrEnum):
+    """How a turn ended."""
+
+    ANSWERED = "answered"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    SILENT = "silent"
+    """Without an answer, and without an error."""
+
+
 class TurnStats:
     """The turns of all sessions since the process started."""
 
@@ -111,8 +121,9 @@ class TurnStats:
         self.first_outputs = DurationsByLabels()
         self.answers = DurationsByLabels()
 
-    def count(self, mode: str, outcome: str, stages: Mapping[Stage, float]) -> None:
-        self.outcomes[mode, outcome] += 1
+    def count(self, mode: str, outcome: TurnOutcome, stages: Mapping[Stage, float]) -> None:
+        for each in TurnOutcome:
+            self.outcomes[mode, each] += each is outcome
         for stage, duration_ms in stages.items():
             self.stages.add(duration_ms, stage, mode)
 
@@ -151,6 +162,12 @@ class EngineStats:
         self.last_failed = False
         """Whether the last request failed. An engine that only had no time for optional work has not failed."""
 
+    def begin(self, engine: str, kinds: Iterable[str]) -> None:
+        """Sets the engine's name, and lists the kinds of errors that it may have."""
+        self.engine = engine
+        for kind in kinds:
+            self.errors[engine, kind] += 0
+
     def note_success(self, duration_ms: float) -> None:
         self.last_failed = False
         self.durations.add(duration_ms, self.engine)
@@ -178,15 +195,19 @@ class EngineCollector(Collector):
         ]
 
 
+STORE_ERRORS: Final = ("storage", "unavailable")
+"""The codes of the errors of a store, which are counted from the start."""
+
+
 class StoreStats:
     """The units of work of a database since the process started."""
 
     def __init__(self) -> None:
         self.durations = DurationsByLabels()
-        self.errors: Counts = Counter()
+        self.errors: Counts = Counter({(code,): 0 for code in STORE_ERRORS})
 
-    def note_error(self, error: Exception) -> None:
-        self.errors[type(error).__name__,] += 1
+    def note_error(self, code: str) -> None:
+        self.errors[code,] += 1
 
 
 class StoreCollector(Collector):
@@ -199,7 +220,7 @@ class StoreCollector(Collector):
         units = "Time of a unit of work, with the wait for its turn"
         return [
             self._stats.durations.export("antiphon_store_duration_ms", units, ["kind"]),
-            count_family("antiphon_store_errors", "Units of work that failed", ["error"], self._stats.errors),
+            count_family("antiphon_store_errors", "Units of work that failed", ["code"], self._stats.errors),
         ]
 
 

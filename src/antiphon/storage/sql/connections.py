@@ -78,7 +78,7 @@ class Connections:
         except SQLAlchemyError as error:
             explained = explain(error, self._name)
             if not isinstance(explained, KeyTakenError):
-                self.stats.note_error(explained)
+                self.stats.note_error(explained.code)
             raise explained from error
         except (OverflowError, UnicodeEncodeError) as error:
             # How a driver reports a number that is too large, or half of a surrogate pair.
