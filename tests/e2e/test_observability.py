@@ -135,7 +135,8 @@ def test_a_turn_of_gemini_is_one_trace_without_engines_of_ours(observed: Observe
     assert turn.one("end_of_turn").ms > 50
     first, second = (span for span in turn.spans if span.name == "model")
     assert first.attributes["antiphon.called_tools"]
-    assert {"first_token", "first_audio"} <= set(second.events)
+    # On a slow machine, the simulator says "One moment." before the tool is called.
+    assert {"first_token", "first_audio"} <= {*first.events, *second.events}
     assert turn.one("tool get_current_time").start_ns >= first.end_ns - 1_000_000
 
 

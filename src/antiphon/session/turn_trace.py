@@ -140,4 +140,5 @@ def _is_within(at_ms: int, step: ModelStep) -> bool:
 
 
 def _ns(ms: float) -> int:
-    return round(ms * 1_000_000)
+    # Through microseconds: a float has no room for today's nanoseconds, and spans would begin before their parents.
+    return round(ms * 1_000) * 1_000

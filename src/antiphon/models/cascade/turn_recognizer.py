@@ -320,7 +320,7 @@ class TurnRecognizer:
         except SpeechError:
             if self._endpointer.audio_ms < MAX_UNRECOGNIZED_MS:
                 return
-            part = Recognized("", 0.0)
+            part = Recognized("", 0.0, self._loop.time())
         turn.keep(part)
         self._endpointer.drop_oldest(len(audio))
 
