@@ -194,3 +194,12 @@ def test_asking_how_long_to_wait_costs_nothing() -> None:
     assert [limits.wait_s(Kind.MESSAGE, ANN, 2, 0) for _ in range(5)] == [0.0] * 5
     take(limits, ANN, 2)
     assert limits.wait_s(Kind.MESSAGE, ANN, 1, 0) == 1.0
+
+
+def test_refusals_are_counted_by_their_kind_unless_the_caller_can_do_with_less() -> None:
+    quota, who = Quota({Kind.TOOL_CALL: Limit(user=Rate(per_s=1, burst=2))}), Account(user="ann")
+    assert quota.take(Kind.TOOL_CALL, who, 2, 0.0) == 0
+    assert quota.take(Kind.TOOL_CALL, who, 1, 0.0, is_optional=True) > 0
+    assert quota.refusals[Kind.TOOL_CALL] == 0
+    assert quota.take(Kind.TOOL_CALL, who, 1, 0.0) > 0
+    assert quota.refusals == {Kind.TOOL_CALL: 1}
