@@ -104,7 +104,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	  echo "This Python has no venv module. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@echo "Installing Antiphon and its tools into $(VENV). This takes about a minute, once."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,caldav,gemini,kb,local,mcp,openai,pdf,postgres,realtime,recording,search,sim,tls,wake]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,caldav,gemini,kb,local,mcp,openai,otel,pdf,postgres,realtime,recording,search,sim,tls,wake]'
 	@touch $@
 
 $(NODE_INSTALLED): web/package-lock.json

@@ -142,7 +142,7 @@ class Person:
         """Asks for a new session of the model. Returns whether there was a connection."""
         if self._active is None:
             return False
-        self._active.runner.post(self._active.runner.renew_model)
+        self._active.runner.models.renew()
         return True
 
     async def speak(self, text: str) -> None:

@@ -333,6 +333,19 @@ def test_the_doctor_says_how_tools_are_chosen(terminal: Terminal, free_port: str
     assert "antiphon models pull minilm" in problem
 
 
+def test_the_doctor_tells_where_traces_go(terminal: Terminal, free_port: str) -> None:
+    silent = terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port)
+    assert "traces: off, since no OTEL_* variable asks for them" in silent.out
+    sent = terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:4318")
+    assert "traces: Traces are sent to http://127.0.0.1:4318." in sent.out
+
+
+def test_traces_that_cannot_be_made_are_a_problem(terminal: Terminal, free_port: str) -> None:
+    variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
+    [problem] = problems(terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port, **variables))
+    assert "Only http/protobuf is supported" in problem
+
+
 def test_the_doctor_changes_nothing(terminal: Terminal, free_port: str) -> None:
     terminal.run("doctor", ANTIPHON_SERVER__PORT=free_port)
     assert list(terminal.folder.iterdir()) == []

@@ -157,6 +157,10 @@ def test_variables_of_other_programs_are_ignored(tmp_path: Path) -> None:
         ),
         ('[recording]\ncalls = "sometimes"', 'recording.calls is "sometimes"; it must be "off", "ask" or "always".'),
         ("[recording]\ncalls = true", 'recording.calls is true; it must be "off", "ask" or "always".'),
+        (
+            '[server]\nlog_level = "loud"',
+            'server.log_level is "loud"; it must be "debug", "info", "warning" or "error".',
+        ),
     ],
 )
 def test_the_error_for_a_wrong_value_in_the_file_lists_what_is_allowed(tmp_path: Path, toml: str, told: str) -> None:
@@ -345,6 +349,7 @@ def test_the_source_of_every_value_is_recorded(tmp_path: Path) -> None:
         "server.tls_cert": "default",
         "server.tls_key": "default",
         "server.environment": "default",
+        "server.log_level": "default",
         "assistant.name": "default",
         "assistant.instructions": "default",
         "assistant.instructions_file": "default",

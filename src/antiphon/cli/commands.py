@@ -5,7 +5,7 @@ Only their options are here. What they do is imported when one of them runs, so 
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -65,6 +65,12 @@ def serve(
             'to "development", which also checks results against the outputs in each schema.',
         ),
     ] = False,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"] | None,
+        typer.Option(
+            help="The least level of the lines to log. [default: the setting server.log_level]", show_default=False
+        ),
+    ] = None,
     json_log: Annotated[bool, typer.Option("--json-log", help="Log JSON lines instead of text.")] = False,
     config: ConfigOption = None,
 ) -> None:
@@ -77,7 +83,11 @@ def serve(
     settings = configuration.load(config)
     if reload:
         settings = replace(settings, server=settings.server.model_copy(update={"environment": "development"}))
-    log.configure(json=json_log, level="info", exception_texts=settings.server.environment == "development")
+    log.configure(
+        json=json_log,
+        level=log_level or settings.server.log_level,
+        exception_texts=settings.server.environment == "development",
+    )
     run_loop(
         run_server(settings, host=host, port=port, insecure=insecure, self_signed=self_signed, announce=typer.echo)
     )

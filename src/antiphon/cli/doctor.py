@@ -342,6 +342,14 @@ def _missing_embedding(settings: "Settings") -> str | None:
     return None
 
 
+def check_tracing(settings: "Settings") -> Findings:
+    from antiphon.telemetry.tracing import describe_tracing, plan_tracing
+
+    plan = plan_tracing(os.environ)
+    told = describe_tracing(plan) or "off, since no OTEL_* variable asks for them"
+    yield Finding(plan.problem is None, f"traces: {told}")
+
+
 CHECKS: Final[tuple[Check, ...]] = (
     check_folder,
     check_database,
@@ -358,6 +366,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     check_web,
     check_home,
     check_mcp,
+    check_tracing,
     check_access,
     check_tls,
     check_browser_microphone,

@@ -223,7 +223,7 @@ async def _open_cascade(
                     app.services.names,
                 )
             )
-            factory = _named(opened.factory, f"{CASCADE} ({texts.best.reference.public_name})")
+            factory = _named_cascade(opened.factory, texts.best.reference.public_name)
             return _Attempt(replace(opened, factory=factory))
         except AntiphonError as error:
             wait_s = next(waits, None)
@@ -254,6 +254,13 @@ async def _open_live(settings: Settings, name: str, *, is_best: bool) -> _Attemp
 def _named(factory: ModelFactory, name: str) -> ModelFactory:
     """Gives the models a name that clients may see, without the address of a server."""
     return replace(factory, profile=replace(factory.profile, name=name))
+
+
+def _named_cascade(factory: ModelFactory, text_model: str) -> ModelFactory:
+    named, parts = _named(factory, f"{CASCADE} ({text_model})"), factory.profile.cascade
+    if parts is None:
+        return named
+    return replace(named, profile=replace(named.profile, cascade=replace(parts, text_model=text_model)))
 
 
 def _parse(settings: Settings, name: str) -> ModelReference | None:

@@ -4,6 +4,8 @@
 """
 
 import asyncio
+import os
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
+from antiphon import __version__
 from antiphon.authoring.adapters import ADAPTERS
 from antiphon.clock import SystemClock
 from antiphon.compose.app import App, open_app
@@ -32,6 +35,7 @@ from antiphon.gateway.routes import routes as gateway_routes
 from antiphon.gateway.speech import SpeechApi
 from antiphon.gateway.transcription import TranscriptionApi
 from antiphon.models.live import LiveProfile, ModelFactory
+from antiphon.models.providers.references import NO_VOICE
 from antiphon.security.admission import Caller
 from antiphon.security.origin import explain_origin
 from antiphon.security.quota import Quota
@@ -39,11 +43,13 @@ from antiphon.security.tokens import bearer
 from antiphon.server.admission import Admission
 from antiphon.server.app import make_app
 from antiphon.server.authenticator import Authenticator, end_revoked
-from antiphon.server.deps import HttpDeps, Model
+from antiphon.server.deps import HttpDeps, Model, VoiceParts
 from antiphon.server.energy import offer_commands
 from antiphon.server.health import LagCollector, LagMonitor, Readiness
 from antiphon.server.http import routes
+from antiphon.server.metrics import RefusalCollector
 from antiphon.server.quota_sharing import share_quota
+from antiphon.server.refusals import RefusalCounts
 from antiphon.services.reminders import Scheduler
 from antiphon.session.hooks import HookQueue, Hooks
 from antiphon.session.hub import Hub
@@ -53,7 +59,8 @@ from antiphon.session.ringing import Listeners
 from antiphon.session.speaking import Synthesize
 from antiphon.storage.base import StorageError
 from antiphon.telemetry.log import get_logger
-from antiphon.telemetry.metrics import UnderstandingCollector
+from antiphon.telemetry.metrics import StoreCollector, UnderstandingCollector
+from antiphon.telemetry.tracing import tracing
 from antiphon.tools.spec import Mode
 from antiphon.words import dates
 
@@ -174,6 +181,8 @@ async def compose_server(
     check_origins(settings.server.origins)
     queue = HookQueue([each for each in (load_hooks(settings), hooks) if each is not None])
     async with AsyncExitStack() as stack:
+        # First, since the gate and the sessions look for a tracer when they are made.
+        await stack.enter_async_context(tracing(os.environ, __version__, announce))
         stack.push_async_callback(queue.aclose)
         app = await stack.enter_async_context(open_app(settings, queue.note_call))
         texts = await open_text_models(app, stack)
@@ -193,8 +202,17 @@ async def compose_server(
             hub, stores.commands, stores.changes, lambda user: stores.overview.sessions(MAX_SESSIONS, user=user)
         )
         offer_commands(nodes)
+        refused: RefusalCounts = Counter()
         deps = _make_deps(
-            app, nodes=nodes, hub=hub, authenticator=authenticator, texts=texts, voices=voices, quota=quota, lag=lag
+            app,
+            hub=hub,
+            nodes=nodes,
+            authenticator=authenticator,
+            refused=refused,
+            texts=texts,
+            voices=voices,
+            quota=quota,
+            lag=lag,
         )
         gateway = GatewayDeps(
             hub=hub,
@@ -217,6 +235,7 @@ async def compose_server(
             same_origin=access.same_origin,
             quota=quota,
             body_limits={transcription.PATH: transcription.MAX_BODY_BYTES},
+            refusals=refused,
         )
         server = ComposedServer(
             app=app,
@@ -265,6 +284,7 @@ def _make_deps(
     hub: Hub,
     nodes: Nodes,
     authenticator: Authenticator,
+    refused: RefusalCounts,
     texts: TextModels,
     voices: VoiceModels | None,
     quota: Quota,
@@ -297,9 +317,26 @@ def _make_deps(
         voices=lambda: voices.best.voices if voices else (),
         images=app.services.images.files,
         recordings=app.services.recordings.archive,
-        collectors=[LagCollector(lag.stats), UnderstandingCollector(texts.assistant.stats)],
+        collectors=[
+            LagCollector(lag.stats),
+            UnderstandingCollector(texts.assistant.stats),
+            StoreCollector(stores.stats),
+            RefusalCollector(authenticator.refusals, refused, quota),
+        ],
         stopping=stopping,
         model_healths=healths,
+        voice_parts=_find_voice_parts(app.settings, hub, voices),
+        answers_locally=app.settings.model.local_first,
+    )
+
+
+def _find_voice_parts(settings: Settings, hub: Hub, voices: VoiceModels | None) -> VoiceParts:
+    speech = None if voices is None else voices.speech
+    return VoiceParts(
+        is_wanted=settings.model.voice != NO_VOICE,
+        is_there=hub.has_voice,
+        stt=None if speech is None else speech.stt,
+        tts=None if speech is None or speech.synthesizer is None else speech.tts,
     )
 
 

@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Final
 
@@ -21,10 +21,12 @@ from antiphon.models.local_first import LocalFirstModel
 from antiphon.protocol.limits import SPEECH_HZ
 from antiphon.speech.base import NamePreferring, Recognizer, SpeechError, Synthesizer, needs_extra
 from antiphon.speech.base import Voice as SpeechVoice
+from antiphon.speech.measured import MeasuredSynthesizer, measure_recognizer
 from antiphon.speech.references import Local, Reference, WyomingServer, needs_network, parse_stt, parse_tts
 from antiphon.speech.spoken import speakable
 from antiphon.speech.workers import Workers
 from antiphon.speech.wrappers import CachingSynthesizer, UrgentOnlyRecognizer
+from antiphon.telemetry.metrics import EngineStats
 from antiphon.weights.folder import locate
 
 NAMES_EVERY_S: Final = 300.0
@@ -39,6 +41,9 @@ class Speech:
     recognizer: Recognizer
     synthesizer: Synthesizer | None
     workers: Workers
+    stt: EngineStats = field(default_factory=EngineStats)
+    """How the requests to the recogniser go."""
+    tts: EngineStats = field(default_factory=EngineStats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,8 @@ async def open_speech(settings: Settings) -> AsyncIterator[Speech]:
     async with AsyncExitStack() as stack:
         workers = Workers(threads=_cores())
         stack.push_async_callback(workers.aclose)
-        opening = (_open_recognizer(settings, workers), open_synthesizer(settings, workers))
+        stt, tts = EngineStats(), EngineStats()
+        opening = (_open_recognizer(settings, workers, stt), open_synthesizer(settings, workers, tts))
         # If one fails, the other is still awaited, so that it can be closed.
         recognizer, synthesizer = await asyncio.gather(*opening, return_exceptions=True)
         for engine in (recognizer, synthesizer):
@@ -91,7 +97,7 @@ async def open_speech(settings: Settings) -> AsyncIterator[Speech]:
             raise recognizer
         if isinstance(synthesizer, BaseException):
             raise synthesizer
-        yield Speech(recognizer, synthesizer, workers)
+        yield Speech(recognizer, synthesizer, workers, stt, tts)
 
 
 @asynccontextmanager
@@ -152,7 +158,7 @@ async def open_voice(
 
         naming = asyncio.create_task(_keep_names(speech.recognizer, settings.speech.words, names))
         try:
-            factory = ModelFactory(make_profile(model, speech.synthesizer), make_model, health)
+            factory = ModelFactory(make_profile(model, speech.synthesizer, speech.recognizer.name), make_model, health)
             yield Voice(factory, speech, usual_voice)
         finally:
             naming.cancel()
@@ -174,9 +180,9 @@ async def _keep_names(
         await asyncio.sleep(NAMES_EVERY_S)
 
 
-async def _open_recognizer(settings: Settings, workers: Workers) -> Recognizer:
+async def _open_recognizer(settings: Settings, workers: Workers, stats: EngineStats) -> Recognizer:
     reference = parse_stt(settings.speech.stt)
-    recognizer = await _open_engine(reference, settings, workers)
+    recognizer = measure_recognizer(await _open_engine(reference, settings, workers), stats)
     return (
         recognizer
         if _is_wanted(settings.speech.interim_captions, needs_network(reference))
@@ -204,12 +210,22 @@ async def _open_engine(reference: Reference, settings: Settings, workers: Worker
             return OpenAIRecognizer(server.base_url, server.model, server.key(os.environ))
 
 
-async def open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer | None:
+async def open_synthesizer(
+    settings: Settings, workers: Workers, stats: EngineStats | None = None
+) -> Synthesizer | None:
+    """Loads the engine that speaks; None if the settings want none. Its requests are counted in `stats`.
+
+    What is cached is not counted.
+    """
+
+    def wrap(engine: Synthesizer) -> CachingSynthesizer:
+        return CachingSynthesizer(MeasuredSynthesizer(engine, stats or EngineStats()))
+
     match parse_tts(settings.speech.tts):
         case None:
             return None
         case Local() as engine:
-            local = CachingSynthesizer(_open_local_synthesizer(engine, settings, workers))
+            local = wrap(_open_local_synthesizer(engine, settings, workers))
             where = f"its *.onnx and *.onnx.json must be in {settings.models_dir / settings.speech.voice}"
             ids = [each.id for each in local.voices]
             _check_voice(settings, local, ids, where if engine is Local.PIPER else "")
@@ -222,11 +238,11 @@ async def open_synthesizer(settings: Settings, workers: Workers) -> Synthesizer 
             remote = WyomingSynthesizer(host, port, settings.speech.voice)
             await remote.open()
             _check_voice(settings, remote, [each.id for each in remote.voices if each is not OWN_VOICE])
-            return CachingSynthesizer(remote)
+            return wrap(remote)
         case server:
             with needs_extra("openai", settings.speech.tts):
                 from antiphon.speech.engines.openai import OpenAISynthesizer
-            return CachingSynthesizer(
+            return wrap(
                 OpenAISynthesizer(server.base_url, server.model, server.key(os.environ), chosen_voice(settings))
             )
 

@@ -34,6 +34,9 @@ KeyFile = Annotated[
     str,
     Field(description='the path of the certificate\'s key in PEM format, such as "tls/privkey.pem"; "" means no TLS'),
 ]
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"], Field(description='"debug", "info", "warning" or "error"')
+]
 Auth = Annotated[Literal["auto", "required", "off"], Field(description='"auto", "required" or "off"')]
 ModelName = Annotated[
     str, Field(min_length=1, description='a model, such as "builtin", "openai:gpt-5" or "ollama:qwen3"')
@@ -215,6 +218,8 @@ class Server(Section):
     tls_cert: CertificateFile = ""
     tls_key: KeyFile = ""
     environment: Environment = "production"
+    log_level: LogLevel = "info"
+    """The least level of the lines that `serve` logs."""
 
 
 class Assistant(Section):

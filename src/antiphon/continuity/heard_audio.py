@@ -35,6 +35,10 @@ class HeardAudio:
         """Whether anything audible came since `begin_gap`, while the client was silent: what is heard while it plays
         may be the answer itself."""
 
+        self.silence_ms: float | None = None
+        """How long it had been quiet after the last sound when the last turn was over; None if it was not quiet, or if
+        nothing was heard."""
+
     @property
     def is_speaking(self) -> bool:
         """Whether the user may be in the middle of a sentence."""
@@ -58,6 +62,7 @@ class HeardAudio:
 
     def begin_turn(self) -> None:
         """A turn has been heard: what came so far belongs to it."""
+        self.silence_ms = self._quiet_ms if self.has_sound and self._quiet_ms > 0 else None
         self._of_turn = len(self._frames)
 
     def begin_gap(self) -> None:

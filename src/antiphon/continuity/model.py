@@ -86,7 +86,7 @@ class ContinuousModel:
         self._turn: OpenTurn | None = None
         self.turns = 0
         """How many turns there were."""
-        self._heard = HeardAudio()
+        self.heard = HeardAudio()
         self._late_results: list[tuple[str, Sequence[ToolAnswer]]] = []
         """Results of earlier turns that came while no model was connected."""
         self._ids = TurnIds()
@@ -135,9 +135,9 @@ class ContinuousModel:
         if not self.was_opened or not self.profile.hears:
             return False
         if upstream is None or upstream.profile.keeps_context:
-            self._heard.add(pcm, playing)
+            self.heard.add(pcm, playing)
         if upstream is not None:
-            self._has_heard |= self._heard.has_sound
+            self._has_heard |= self.heard.has_sound
             upstream.send_audio(pcm, playing=playing)
         return True
 
@@ -256,7 +256,7 @@ class ContinuousModel:
         self._watch_wait()
         self._ids.clear()
         self._has_heard = False
-        self._heard.end_gap()
+        self.heard.end_gap()
         self._tell(Opened(connection.profile.name))
         if self._is_renewed:
             self._is_renewed = False
@@ -271,7 +271,7 @@ class ContinuousModel:
         if turn is not None:
             self._ask_again(turn)
         # What was said meanwhile comes after the turn that waits.
-        is_due = turn is None or (self._heard.has_sound_in_gap and not turn.is_replayed)
+        is_due = turn is None or (self.heard.has_sound_in_gap and not turn.is_replayed)
         if connection.profile.hears and is_due:
             self._replay()
 
@@ -286,7 +286,7 @@ class ContinuousModel:
             upstream.say(turn.id, turn.words)
         elif turn.question is not None:
             upstream.respond(turn.id, turn.question, tuple(turn.ran))
-        elif upstream.profile.hears and self._heard.has_sound:
+        elif upstream.profile.hears and self.heard.has_sound:
             turn.is_replayed = True
             self._replay()
             if turn.audio_ended:
@@ -299,11 +299,11 @@ class ContinuousModel:
         """Gives the model what the user has said and no model has answered."""
         upstream = self._upstream
         assert upstream is not None
-        self._has_heard |= self._heard.has_sound
-        for pcm, playing in self._heard.replay():
+        self._has_heard |= self.heard.has_sound
+        for pcm, playing in self.heard.replay():
             upstream.send_audio(pcm, playing=playing)
         if not upstream.profile.keeps_context:
-            self._heard.forget()
+            self.heard.forget()
 
     def _replace(self) -> None:
         """Gives the connection up and makes another one, which goes on with the turn under way."""
@@ -316,7 +316,7 @@ class ContinuousModel:
         """The connection is gone."""
         self._upstream = None
         self._forget_end()
-        self._heard.begin_gap()
+        self.heard.begin_gap()
         self._complete_generated()
         turn = self._turn
         if turn is not None:
@@ -374,7 +374,7 @@ class ContinuousModel:
         if self._turn is not None and not self._turn.is_generated:
             # The end of the turn leads here again.
             return
-        if self._heard.is_speaking:
+        if self.heard.is_speaking:
             self._timers.start(Timer.LOOK_AGAIN, LOOK_AGAIN_S, self._roll_over_if_quiet)
         elif self._upstream.profile.resumes and self._connector.handle is not None:
             # The provider lets a session have one connection only.
@@ -419,7 +419,7 @@ class ContinuousModel:
         if lost is not None and lost.id == event.turn:
             # The session has ended the audio of this turn.
             lost.is_replayed = False
-            self._heard.begin_turn()
+            self.heard.begin_turn()
             if not lost.is_started:
                 lost.is_started = True
                 self._tell(event)
@@ -432,10 +432,10 @@ class ContinuousModel:
             # The audio of a turn that the session knows was given to this connection once more.
             lost.is_replayed = False
             self._ids.join(event.turn, lost.id)
-            self._heard.begin_turn()
+            self.heard.begin_turn()
         else:
             self._begin(OpenTurn(event.turn, is_started=True))
-            self._heard.begin_turn()
+            self.heard.begin_turn()
             self._tell(self._ids.rename(event))
         self._watch()
 
@@ -466,7 +466,7 @@ class ContinuousModel:
         for each in turn.filter(event):
             self._tell(each)
         if isinstance(event, live.InputTranscript) and event.is_final:
-            self._heard.forget_turn()
+            self.heard.forget_turn()
         if isinstance(event, live.TurnComplete):
             self._end_turn()
             self._roll_over_if_quiet()
@@ -531,7 +531,7 @@ class ContinuousModel:
     def _end_turn(self) -> None:
         self._turn = None
         self._watch_wait()
-        self._heard.end_turn()
+        self.heard.end_turn()
         self._watch()
 
     def _drop_turn(self) -> None:

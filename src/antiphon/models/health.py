@@ -2,10 +2,13 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Final
 
 from antiphon.clock import Clock, SystemClock
 from antiphon.models.base import FailureKind
 from antiphon.telemetry.log import get_logger
+
+LOG_EVERY_S: Final = 1.0
 
 log = get_logger(__name__)
 
@@ -30,6 +33,9 @@ class ModelHealth:
         self.answers = 0
         """How many answers were generated to their end."""
         self.failures: Counter[FailureKind] = Counter()
+        self._quiet_until_s: dict[FailureKind, float] = {}
+        self._left_out: Counter[FailureKind] = Counter()
+        """Failures without a line of their own."""
         self.input_tokens = 0
         self.output_tokens = 0
 
@@ -39,9 +45,20 @@ class ModelHealth:
 
     def note_failure(self, model: str, kind: FailureKind, status: int | None = None) -> None:
         """The model could not be connected, has ended the connection, or has failed to answer."""
-        log.warning("model_failed", model=model, kind=kind, status=status)
         self.failures[kind] += 1
         self.last_failure = LastFailure(kind, status, self._clock.now_ms())
+        self._log(model, kind, status)
+
+    def _log(self, model: str, kind: FailureKind, status: int | None) -> None:
+        """Writes a line, at most one a second for each kind: a client may make a model fail as often as it asks."""
+        now_s = self._clock.monotonic()
+        if now_s < self._quiet_until_s.get(kind, now_s):
+            self._left_out[kind] += 1
+            return
+        self._quiet_until_s[kind] = now_s + LOG_EVERY_S
+        left_out = self._left_out.pop(kind, 0)
+        more = {"lines_left_out": left_out} if left_out else {}
+        log.warning("model_failed", model=model, kind=kind, status=status, **more)
 
     def note_usage(self, input_tokens: int, output_tokens: int) -> None:
         self.input_tokens += input_tokens

@@ -32,6 +32,10 @@ class Timings(Struct, frozen=True):
     """How long recognition took in all, including pieces that were recognised in advance."""
     wait_ms: float = 0.0
     """From the decision to the text; 0 if the text was there by then."""
+    known_ms: float = 0.0
+    """From the decision to the end of recognition; negative if that came first."""
+    last_stt_ms: float = 0.0
+    """How long the last recognition took, which gave the final text."""
 
 
 class SpeechStarted(Struct, frozen=True):
@@ -267,6 +271,15 @@ LiveEvent = (
 
 
 @dataclass(frozen=True, slots=True)
+class CascadeParts:
+    """The names of the parts that a cascade is made of."""
+
+    text_model: str
+    recognizer: str = ""
+    synthesizer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LiveProfile:
     name: str
     hears: bool
@@ -291,6 +304,8 @@ class LiveProfile:
     """How many tokens it takes in all: prompt, tools, conversation and answer. None if that is not known."""
     tools_per_turn: int = 0
     """How many tools it is given for a request; 0 means all of them. Then the prompt has only the names of the rest."""
+    cascade: CascadeParts | None = None
+    """What it is made of; None for a model that hears and speaks by itself, or that only writes."""
 
     @property
     def speaks(self) -> bool:

@@ -1,7 +1,7 @@
 """Rate limits for sessions, users and addresses. Pure: the time is an argument."""
 
 import math
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -136,17 +136,22 @@ class Quota:
             for account in ("session", "user", "address")
             if (rate := getattr(limit, account)) is not None
         }
+        self.refusals: Counter[Kind] = Counter()
+        """How often something was refused, by its kind, since the process started."""
 
-    def take(self, kind: Kind, who: Account, amount: float, now_s: float) -> float:
+    def take(self, kind: Kind, who: Account, amount: float, now_s: float, *, is_optional: bool = False) -> float:
         """Returns the seconds to wait: 0 if it was admitted and counted for all accounts, else nothing was counted.
 
-        Infinite if `amount` is more than can ever be admitted at once. `now_s` is a monotonic time.
+        Infinite if `amount` is more than can ever be admitted at once. `now_s` is a monotonic time. `is_optional` says
+        that the caller can do with less, so that it is no refusal.
         """
         touched = self._touched(kind, who)
         wait_s = _longest_wait_s(touched, amount, now_s)
         if wait_s == 0.0:
             for buckets, key in touched:
                 buckets.take(key, amount, now_s)
+        elif not is_optional:
+            self.refusals[kind] += 1
         return wait_s
 
     def wait_s(self, kind: Kind, who: Account, amount: float, now_s: float) -> float:

@@ -16,7 +16,7 @@ from antiphon.server import page
 from antiphon.server.admission import Admission
 from antiphon.server.authenticator import Authenticator
 from antiphon.server.guard import Guard
-from antiphon.server.refusals import Refusal, RefusalCode
+from antiphon.server.refusals import Refusal, RefusalCode, RefusalCounts
 from antiphon.server.ws import Endpoint
 from antiphon.session.hub import Hub
 
@@ -31,9 +31,10 @@ def make_app(
     same_origin: bool = False,
     quota: Quota | None = None,
     body_limits: Mapping[str, int] | None = None,
+    refusals: RefusalCounts | None = None,
 ) -> ASGIApp:
     """Makes the application. `origins`, `hosts` and `same_origin` are those of the guard. `quota` replaces the default
-    limits, and `body_limits` those of bodies, by their path."""
+    limits, and `body_limits` those of bodies, by their path. What the guard refuses is added to `refusals`."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -48,7 +49,7 @@ def make_app(
         exception_handlers={404: refuse_path, 405: refuse_method},
         lifespan=lifespan,
     )
-    return Guard(app, origins=origins, hosts=hosts, same_origin=same_origin, body_limits=body_limits)
+    return Guard(app, origins=origins, hosts=hosts, same_origin=same_origin, body_limits=body_limits, counts=refusals)
 
 
 def with_versions(routes: Sequence[BaseRoute]) -> list[BaseRoute]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections import Counter
 from contextlib import suppress
 from typing import Final
 
@@ -13,7 +14,7 @@ from antiphon.protocol.server_messages import Error
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import hash_token, is_token
-from antiphon.server.refusals import RefusalLog
+from antiphon.server.refusals import RefusalCounts, RefusalLog, RefusalReason
 from antiphon.session.hub import Hub
 from antiphon.storage.base import StorageError
 from antiphon.storage.changes import Topic
@@ -44,6 +45,8 @@ class Authenticator:
     ) -> None:
         self.required = required
         """Whether callers must show a token."""
+        self.refusals: RefusalCounts = Counter()
+        """How many callers were refused since the process started, by the reason."""
         self._tokens = tokens
         self._blocks = blocks
         self._clock = clock
@@ -58,16 +61,21 @@ class Authenticator:
         Raises `TooManyWrongTokens`, without asking the store, if too many wrong ones came from the address.
         """
         if token is None:
-            return None if self.required else Caller(LOCAL_USER, authenticated=False)
+            if self.required:
+                self.refusals[RefusalReason.MISSING_TOKEN] += 1
+                return None
+            return Caller(LOCAL_USER, authenticated=False)
         account, hashed = Account(address=address), hash_token(token)
         wait_s = self._quota.wait_s(Kind.WRONG_TOKEN, account, 1, self._clock.monotonic())
         if wait_s > 0 and hashed not in self._known:
+            self.refusals[RefusalReason.WRONG_TOKENS] += 1
             self._refusals.write("too many wrong tokens", address=address, route=route)
             raise TooManyWrongTokens(wait_s)
         found = await self._tokens.find(hashed, self._clock.now_ms()) if is_token(token) else None
         if found is None:
             self._known.pop(hashed, None)
             self._quota.take(Kind.WRONG_TOKEN, account, 1, self._clock.monotonic())
+            self.refusals[RefusalReason.WRONG_TOKEN] += 1
             self._refusals.write("wrong token", address=address, route=route)
             return None
         self._known[hashed] = None
@@ -76,7 +84,10 @@ class Authenticator:
         return Caller(found.user, authenticated=True, token_id=found.id, is_admin=found.is_admin)
 
     async def blocked_until(self, user: str) -> int | None:
-        return await self._blocks.blocked_until(user, self._clock.now_ms())
+        until_ms = await self._blocks.blocked_until(user, self._clock.now_ms())
+        if until_ms is not None:
+            self.refusals[RefusalReason.BLOCKED] += 1
+        return until_ms
 
 
 CHECK_EVERY_S: Final = 2.0

@@ -23,6 +23,7 @@ from antiphon.storage.conversations import ConversationStore, VoiceCallStore
 from antiphon.storage.events import EventStore
 from antiphon.storage.overview import OverviewStore
 from antiphon.storage.people import BlockStore, TokenStore
+from antiphon.telemetry.metrics import EngineStats
 from antiphon.tools.registry import Registry
 from antiphon.tools.spec import Mode
 
@@ -111,6 +112,18 @@ class OperatorDeps:
     compare_tools: Callable[[], Awaitable[ToolChanges]]
 
 
+@dataclass(frozen=True, slots=True)
+class VoiceParts:
+    """What the voice of a server is made of."""
+
+    is_wanted: bool = False
+    """Whether the settings ask for a voice."""
+    is_there: bool = False
+    stt: EngineStats | None = None
+    """The engine that recognises speech on this server, if one does."""
+    tts: EngineStats | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpDeps:
     hub: Hub
@@ -142,3 +155,6 @@ class HttpDeps:
     model_healths: Mapping[Mode, Sequence[NamedHealth]] = field(default_factory=dict)
     """The models that sessions talk to, by mode, the best one first. A cascade is not listed: its answers are those of
     the text model."""
+    voice_parts: VoiceParts = field(default_factory=VoiceParts)
+    answers_locally: bool = False
+    """Whether the offline assistant answers what it knows before the text model is asked."""

@@ -4,7 +4,7 @@ Users see and change their own sessions. A caller who needs no token is the oper
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -111,12 +111,12 @@ async def set_energy(deps: HttpDeps, request: Request, caller: Caller) -> Respon
 
 
 async def _set_level(active: ActiveSession, wanted: Any) -> Any:
-    await _carry_out(active, partial(active.runner.set_energy, Mode(wanted["mode"]), wanted["level"]))
+    await _carry_out(active, partial(active.runner.models.set_level, Mode(wanted["mode"]), wanted["level"]))
     return msgspec.to_builtins(describe_session(active))
 
 
 async def _renew(active: ActiveSession, nothing: Any) -> Any:
-    await _carry_out(active, active.runner.renew_model)
+    await _carry_out(active, active.runner.models.renew)
     return msgspec.to_builtins(describe_session(active))
 
 
@@ -165,12 +165,12 @@ def _charge(deps: HttpDeps, request: Request, caller: Caller) -> None:
         raise Refusal(RefusalCode.TOO_FAST, "Too many requests. Try again later.", retry_after_s=wait_s)
 
 
-async def _carry_out(active: ActiveSession, work: Callable[[], Awaitable[None]]) -> None:
+async def _carry_out(active: ActiveSession, work: Callable[[], None]) -> None:
     """Has the session do it in its own mailbox, and returns when it is done, or when the session has ended."""
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def item() -> None:
-        await work()
+        work()
         if not done.done():
             done.set_result(None)
 

@@ -4,6 +4,7 @@ It does not check tokens. A request without an Origin comes from a program, whic
 header or in `hello`; the routes and the socket check that.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -12,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from antiphon.security.headers import SecurityHeaders
 from antiphon.security.origin import allows_host, allows_origin, is_same_origin, parse_origin
 from antiphon.security.paths import local_path, unversioned
-from antiphon.server.refusals import STATUSES, Refusal, RefusalCode, RefusalLog
+from antiphon.server.refusals import STATUSES, Refusal, RefusalCode, RefusalCounts, RefusalLog, RefusalReason
 
 MAX_BODY_BYTES: Final = 1024 * 1024
 
@@ -42,7 +43,10 @@ class Guard:
         hosts: Collection[str] = (),
         same_origin: bool = False,
         body_limits: Mapping[str, int] | None = None,
+        counts: RefusalCounts | None = None,
     ) -> None:
+        """What is refused is added to `counts`."""
+        self._counts: RefusalCounts = Counter() if counts is None else counts
         self._app = app
         self._body_limits = body_limits or {}
         self._origins = frozenset(origins)
@@ -74,11 +78,12 @@ class Guard:
         if _declared_bytes(scope) > max_bytes:
             await self._refuse(_too_large(max_bytes), scope, receive, send)
         else:
-            await _Metered(self._app, max_bytes)(scope, receive, send)
+            await _Metered(self._app, max_bytes, self._counts)(scope, receive, send)
 
     async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers with the reason, a WebSocket handshake too; a server without that extension sends a bare 403."""
         client = scope.get("client")
+        self._counts[RefusalReason(refusal.reason)] += 1
         self._refusals.write(
             str(refusal),
             address=client[0] if client else None,
@@ -96,8 +101,9 @@ class Guard:
 class _Metered:
     """Counts the bytes of one request as they come in, and answers with 413 once there are too many."""
 
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, max_bytes: int, counts: RefusalCounts) -> None:
         self._app = app
+        self._counts = counts
         self._max_bytes = self._bytes_left = max_bytes
         self._started = False
 
@@ -109,6 +115,7 @@ class _Metered:
             self._bytes_left -= len(message.get("body", b""))
             if self._bytes_left >= 0:
                 return message
+            self._counts[RefusalReason.TOO_LARGE] += 1
             if not self._started:
                 await _too_large(self._max_bytes).response()(scope, receive, send)
             return {"type": "http.disconnect"}

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -23,13 +23,14 @@ from antiphon.server.authenticator import TooManyWrongTokens
 from antiphon.server.chat import Chat, ChatTurn
 from antiphon.server.deps import HttpDeps, Model, ModelState
 from antiphon.server.event_stream import MEDIA_TYPE, EventStream, disconnect
-from antiphon.server.metrics import EnergyCollector, ModelCollector, SessionCollector
+from antiphon.server.metrics import BuildCollector, EnergyCollector, ModelCollector, SessionCollector
 from antiphon.server.operation import Handle, Operation
+from antiphon.server.parts import Part, examine
 from antiphon.server.refusals import Refusal, RefusalCode, reply, unavailable
 from antiphon.server.requests import read_body, read_query
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
 from antiphon.telemetry.log import get_logger
-from antiphon.telemetry.metrics import CallCollector
+from antiphon.telemetry.metrics import CallCollector, EngineCollector, TurnCollector
 from antiphon.tools.spec import Category, Mode, ToolSpec
 
 NAME: Final = "antiphon"
@@ -54,6 +55,8 @@ class Health(Struct, frozen=True):
     """The model that hears and speaks by itself, if there is one; only in `/ready`."""
     fallback_models: tuple[ModelState, ...] | UnsetType = UNSET
     """The models that take over when these are rate-limited; only in `/ready`."""
+    parts: tuple[Part, ...] | UnsetType = UNSET
+    """Which part is unwell; only in `/ready`. Of these, only the store makes the server unready."""
 
 
 class ToolMetrics(Struct, frozen=True):
@@ -114,6 +117,7 @@ async def ready(deps: HttpDeps, request: Request, caller: Caller) -> Response:
         model=text[0] if text else UNSET,
         voice_model=voice[0] if voice else UNSET,
         fallback_models=(*text[1:], *voice[1:]),
+        parts=examine(problems, deps.model_healths, deps.voice_parts, answers_locally=deps.answers_locally),
     )
     return reply(health, 503 if problems else 200)
 
@@ -121,9 +125,20 @@ async def ready(deps: HttpDeps, request: Request, caller: Caller) -> Response:
 async def metrics(deps: HttpDeps, request: Request, caller: Caller) -> Response:
     registry = CollectorRegistry()
     calls = CallCollector(lambda: {tool_id: tool.stats for tool_id, tool in deps.registry.snapshot().tools.items()})
-    own = (calls, SessionCollector(deps.hub), ModelCollector(deps.model_healths), EnergyCollector(deps.hub))
+    own = (
+        calls,
+        SessionCollector(deps.hub),
+        ModelCollector(deps.model_healths),
+        EnergyCollector(deps.hub),
+        TurnCollector(deps.hub.models.turns),
+        EngineCollector(deps.voice_parts.stt, deps.voice_parts.tts),
+        BuildCollector(deps.registry),
+    )
     for collector in (*own, *deps.collectors):
         registry.register(collector)
+    # What the operating system and Python count.
+    ProcessCollector(registry=registry)
+    GCCollector(registry=registry)
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
@@ -359,7 +374,7 @@ OPERATIONS: Final = (
     Operation(
         "GET",
         "/ready",
-        "Tell whether the server can serve; 503 and the reasons if not.",
+        "Tell whether the server can serve, and which part is unwell; 503 and the reasons if it cannot.",
         handle=ready,
         answer=Health,
         public=True,

@@ -1,5 +1,6 @@
 """Metrics of the sessions and models of a process, converted to Prometheus families when scraped."""
 
+import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -7,13 +8,16 @@ from itertools import chain
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from antiphon import __version__
 from antiphon.continuity.counters import ReconnectOutcome
+from antiphon.models.base import FailureKind
+from antiphon.security.quota import Kind, Quota
 from antiphon.server.deps import NamedHealth
+from antiphon.server.refusals import AUTH_REASONS, RefusalCounts, RefusalReason
 from antiphon.session.hub import Hub
+from antiphon.telemetry.metrics import Counts, count_family
+from antiphon.tools.registry import Registry
 from antiphon.tools.spec import Mode
-
-Counts = Counter[tuple[str, ...]]
-"""Numbers by the values of their labels."""
 
 
 class SessionCollector(Collector):
@@ -44,8 +48,9 @@ class ModelCollector(Collector):
         tokens: Counts = Counter()
         for named in chain.from_iterable(self._healths.values()):
             answers[named.name,] += named.health.answers
-            for kind, count in named.health.failures.items():
-                failures[named.name, kind] += count
+            # Every kind is listed from the start: an alert on an increase would miss a counter that begins at 1.
+            for kind in FailureKind:
+                failures[named.name, kind] += named.health.failures[kind]
             tokens[named.name, "input"] += named.health.input_tokens
             tokens[named.name, "output"] += named.health.output_tokens
         lost = "Failed answers, refused and lost connections"
@@ -91,8 +96,36 @@ class EnergyCollector(Collector):
         return [levels, cooling]
 
 
-def count_family(name: str, description: str, labels: Sequence[str], counts: Counts) -> CounterMetricFamily:
-    family = CounterMetricFamily(name, description, labels=labels)
-    for values, count in counts.items():
-        family.add_metric(values, count)
-    return family
+class RefusalCollector(Collector):
+    """Exports how many callers and requests were refused, and why, to Prometheus."""
+
+    def __init__(self, callers: RefusalCounts, requests: RefusalCounts, quota: Quota) -> None:
+        self._callers = callers
+        self._requests = requests
+        self._quota = quota
+
+    def collect(self) -> Iterable[CounterMetricFamily]:
+        callers: Counts = Counter({(reason,): self._callers[reason] for reason in AUTH_REASONS})
+        others = (reason for reason in RefusalReason if reason not in AUTH_REASONS)
+        requests: Counts = Counter({(reason,): self._requests[reason] for reason in others})
+        # Wrong tokens are among the callers, and lines of the log are no requests.
+        kinds = (kind for kind in Kind if kind not in (Kind.WRONG_TOKEN, Kind.LOG_LINE))
+        quota: Counts = Counter({(kind,): self._quota.refusals[kind] for kind in kinds})
+        wrong = "Requests refused for their origin, host or size"
+        return [
+            count_family("antiphon_auth_refusals", "Callers refused", ["reason"], callers),
+            count_family("antiphon_request_refusals", wrong, ["reason"], requests),
+            count_family("antiphon_quota_refusals", "What was over a quota", ["kind"], quota),
+        ]
+
+
+class BuildCollector(Collector):
+    """Exports the versions of this server, its Python and its tools to Prometheus."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        info = GaugeMetricFamily("antiphon_build_info", "Always 1", labels=["version", "python", "registry"])
+        info.add_metric([__version__, platform.python_version(), self._registry.version], 1)
+        return [info]

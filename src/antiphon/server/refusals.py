@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from enum import StrEnum
 from typing import Any, Final
 
@@ -146,6 +147,29 @@ _NAMED: Final = re.compile(r"^(.*?(?:/images|/api(?:/v1)?/kb))/.*", re.DOTALL)
 its title."""
 
 log = get_logger(__name__)
+
+
+class RefusalReason(StrEnum):
+    """Why a caller was turned away before anything was done, as the metrics have it."""
+
+    MISSING_TOKEN = "missing_token"
+    WRONG_TOKEN = "wrong_token"
+    WRONG_TOKENS = "too_many_wrong_tokens"
+    BLOCKED = "blocked"
+    WRONG_ORIGIN = "wrong_origin"
+    WRONG_HOST = "wrong_host"
+    TOO_LARGE = "too_large"
+
+
+AUTH_REASONS: Final = (
+    RefusalReason.MISSING_TOKEN,
+    RefusalReason.WRONG_TOKEN,
+    RefusalReason.WRONG_TOKENS,
+    RefusalReason.BLOCKED,
+)
+"""Those that concern who the caller is. The others concern the request."""
+
+RefusalCounts = Counter[RefusalReason]
 
 
 class RefusalLog:

@@ -298,7 +298,7 @@ class _Reader:
             ahead.left -= amount
             return True
         now_s = self._hub.clock.monotonic()
-        if self._quota.take(ahead.kind, self._account, amount + ahead.portion, now_s) == 0:
+        if self._quota.take(ahead.kind, self._account, amount + ahead.portion, now_s, is_optional=True) == 0:
             ahead.left += ahead.portion
             return True
         return self._quota.take(ahead.kind, self._account, amount, now_s) == 0

@@ -55,9 +55,16 @@ async def take(runner: "Runner", item: FromModel) -> None:
             await runner.step(live.Interrupted(turn))
         case live.Held() if not runner.outbox.holds:
             pass
-        case live.Usage() | live.SpeechStarted():
+        case live.Usage():
+            runner.stopwatch.note_usage(event)
             runner.observe(event)
             runner.calls.recording.follow(event)
+        case live.SpeechStarted():
+            runner.observe(event)
+            runner.calls.recording.follow(event)
+        case live.GenerationComplete(turn=turn, is_local=True):
+            runner.stopwatch.note_local(turn)
+            await runner.step(event)
         case live.ResumptionUpdate() | live.GoAway():
             pass
         case _:

@@ -14,6 +14,7 @@ from antiphon.continuity.summarizer import ExtractiveSummarizer
 from antiphon.continuity.upstream import UpstreamHandle, UpstreamState
 from antiphon.models.base import ModelError
 from antiphon.models.live import LiveProfile
+from antiphon.telemetry.metrics import TurnStats
 from antiphon.tools.spec import Mode
 
 NO_MODEL: Final = {
@@ -32,6 +33,8 @@ class SharedModels:
     ladders: Ladders
     planner: ContextPlanner = field(default_factory=lambda: ContextPlanner(ExtractiveSummarizer()))
     counters: ContinuityCounters = field(default_factory=ContinuityCounters)
+    turns: TurnStats = field(default_factory=TurnStats)
+    """How long turns take, and how they end."""
     random: Random = field(default_factory=Random)
     names_of: Callable[[str], Awaitable[Sequence[str]]] | None = None
     """Returns names that a user is likely to say."""

@@ -175,7 +175,14 @@ class Runner:
             follow_up=lambda: self.post(self.follow_up),
             clock=clock,
         )
-        self._stopwatch = Stopwatch()
+        self.stopwatch = Stopwatch(
+            clock=clock,
+            models=self.models,
+            tools=tools,
+            conversation_id=lambda: self.conversation_id,
+            stats=models.turns,
+        )
+        self.tool_runner.context = self.stopwatch.context
         self._mailbox: asyncio.Queue[MailboxItem] = asyncio.Queue()
         self._events: deque[e.Event] = deque()
         """Events that wait for the effects of the one before them."""
@@ -357,9 +364,9 @@ class Runner:
         self.observe(effect)
         self.hooks.see(effect)
         self.calls.recording.follow(effect)
+        self.stopwatch.see(effect)
         match effect:
             case fx.Send(message=s.ResponseChunk() as chunk):
-                self._stopwatch.say(self._clock.now_ms())
                 if not self.tools.state.suppress_transcript:
                     self._shown += chunk.text
                     self.outbox.send(chunk)
@@ -368,8 +375,6 @@ class Runner:
             case fx.Send(message=message):
                 self.outbox.send(message)
             case fx.SendAudio(number=number, seq=seq, pcm=pcm, text=text, last=last):
-                if not effect.is_filler:
-                    self._stopwatch.voice(self._clock.now_ms())
                 # A farewell is still heard: silence begins after it.
                 if self.client.farewell is not None or not self.tools.state.suppress_audio:
                     if effect.is_filler:
@@ -436,7 +441,6 @@ class Runner:
         if (completed := begin.continues or begin.completes) is not None:
             await self.tool_runner.complete(completed)
         self.writer.begin_turn(begin.turn, spoken=begin.spoken, continues=begin.continues)
-        self._stopwatch.ask(self._clock.now_ms())
         self._shown = ""
 
     def _begin_tool_turn(self, turn: str) -> None:
@@ -445,8 +449,6 @@ class Runner:
             self.introduce()
 
     async def _store_user(self, user: fx.StoreUser) -> None:
-        if user.timings is not None:
-            self._stopwatch.note(user.timings)
         self.is_behind |= await self._recorder.store_user(user)
         self._note_move()
         self.announcements.hear(user.turn, user.text)
@@ -477,6 +479,7 @@ class Runner:
 
     def _respond(self, turn: str, text: str, ran: Sequence[ToolAnswer]) -> None:
         self._catch_up()
+        self.stopwatch.ask_model(turn)
         try:
             self.models.connect(self.state.mode).respond(turn, text, ran)
         except ModelError as error:
@@ -506,14 +509,6 @@ class Runner:
             self.voice.reopen()
         self.is_behind = self.has_new_context = False
 
-    async def set_energy(self, mode: Mode, level: int) -> None:
-        """An operator has chosen how good a model this session may use."""
-        self.models.set_level(mode, level)
-
-    async def renew_model(self) -> None:
-        """Replaces a model that has gone bad by a new upstream session with the same context."""
-        self.models.renew()
-
     def begin_conversation(self) -> None:
         """The session is about another conversation from now on, which the upstream sessions do not know."""
         self.models.begin_anew(Mode.TEXT)
@@ -527,6 +522,7 @@ class Runner:
         self.voice.reopen()
 
     async def _tools_done(self, turn: str, answers: list[ToolAnswer]) -> None:
+        self.stopwatch.note_results(turn)
         await take_settings(self)
         storing = self.writer.store_runs(turn, answers, self.outbox)
         connection = self.models.connection
@@ -543,7 +539,7 @@ class Runner:
     # The end of a turn, and of everything.
 
     async def _end_turn(self, number: int) -> None:
-        metrics = self._stopwatch.read(number)
+        metrics = self.stopwatch.end(number, was_heard=self.state.unconfirmed is None)
         if metrics is not None:
             self.outbox.send(metrics)
         self.hooks.end_turn(number, self.conversation_id, self.state.mode, metrics)

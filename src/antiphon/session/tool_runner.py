@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextvars import Context
 from functools import partial
 from typing import Any, Final
 
@@ -69,6 +70,8 @@ class ToolRunner:
         self._watchers: set[asyncio.Task[None]] = set()
         """Tasks that wait for calls that another process runs. An interruption does not end them."""
         self.charge: QuotaCharge = lambda: 0.0
+        self.context: Callable[[], Context | None] = lambda: None
+        """Returns the context that calls run in, which has the trace of the turn; None for the current one."""
         self.goodbye: tuple[str, str | None] = ("user_request", None)
         """Why a tool has ended the call, and its last words."""
         self._cited: list[Citation] = []
@@ -239,7 +242,7 @@ class ToolRunner:
         return decision
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(work, context=self.context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -9,12 +9,13 @@ from random import SystemRandom
 from typing import Any, Final
 from uuid import uuid4
 
-from opentelemetry import trace
+from opentelemetry.trace import Status, StatusCode, Tracer
 
 from antiphon.clock import Clock
 from antiphon.storage.base import AuditLine, AuditStore, CallRecord, CallStore, Confirmation, ConfirmationStore
 from antiphon.storage.limits import LimitStore
 from antiphon.telemetry.log import get_logger
+from antiphon.telemetry.tracing import find_tracer
 from antiphon.tools import policy
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.attempt import Attempt, GateDeps, refuse
@@ -71,7 +72,7 @@ class Executor:
             environment=environment,
             offers=dict(offers or {}),
         )
-        self._tracer = _find_tracer()
+        self._tracer = find_tracer("antiphon.tools")
         self._actions: set[asyncio.Task[ToolResult]] = set()
         """Runs that outlive their caller if it is interrupted."""
         self.check_capabilities(registry.snapshot())
@@ -233,10 +234,22 @@ class Executor:
         attempt = Attempt(call, session, self._deps.clock.monotonic(), depth=depth, approved=approved)
         return self._pass(attempt) if self._tracer is None else self._trace(attempt, self._tracer)
 
-    async def _trace(self, attempt: Attempt, tracer: trace.Tracer) -> ToolResult:
-        with tracer.start_as_current_span("tool.call", attributes={"tool": attempt.name}) as span:
+    async def _trace(self, attempt: Attempt, tracer: Tracer) -> ToolResult:
+        # A model may make up any number of names.
+        name = "tool" if attempt.tool is None else f"tool {attempt.name}"
+        attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": attempt.name}
+        with tracer.start_as_current_span(name, attributes=attributes) as span:
             result = await self._pass(attempt)
-            span.set_attributes({"session": attempt.session.id, "turn": attempt.turn, "ok": result.ok})
+            span.set_attributes(
+                {
+                    "session.id": attempt.session.id,
+                    "antiphon.gate.turn": attempt.turn,
+                    "antiphon.outcome": "ok" if result.error is None else result.error.type,
+                    "antiphon.gate": _decision(attempt, result),
+                }
+            )
+            if result.error is not None and attempt.ran:
+                span.set_status(Status(StatusCode.ERROR, result.error.type))
             return result
 
     async def _pass(self, attempt: Attempt) -> ToolResult:
@@ -319,10 +332,14 @@ class Executor:
         return True
 
 
-def _find_tracer() -> trace.Tracer | None:
-    """Returns None unless the process has set up tracing: unrecorded spans would cost a quarter of the gate's time."""
-    provider = trace.get_tracer_provider()
-    return None if isinstance(provider, trace.ProxyTracerProvider) else provider.get_tracer("antiphon.tools")
+def _decision(attempt: Attempt, result: ToolResult) -> str:
+    """Returns what the gate has decided about a call, for its span."""
+    if attempt.cache_hit:
+        return "recalled"
+    if attempt.ran:
+        return "ran"
+    asked = result.error is not None and result.error.type is ErrorType.CONFIRMATION_REQUIRED
+    return "asked" if asked else "refused"
 
 
 def _numbered(prefix: str) -> Callable[[], str]:

@@ -244,3 +244,12 @@ def test_a_key_with_colons_is_shared() -> None:
     uses_s = limits.unshared(0)
     limits.share(uses_s, dict.fromkeys(uses_s, 10.0), 0)
     assert take(limits, who) == 1
+
+
+def test_refusals_are_counted_by_their_kind_unless_the_caller_can_do_with_less() -> None:
+    quota, who = Quota({Kind.TOOL_CALL: Limit(user=Rate(per_s=1, burst=2))}), Account(user="ann")
+    assert quota.take(Kind.TOOL_CALL, who, 2, 0.0) == 0
+    assert quota.take(Kind.TOOL_CALL, who, 1, 0.0, is_optional=True) > 0
+    assert quota.refusals[Kind.TOOL_CALL] == 0
+    assert quota.take(Kind.TOOL_CALL, who, 1, 0.0) > 0
+    assert quota.refusals == {Kind.TOOL_CALL: 1}

@@ -23,7 +23,7 @@ async def fall_back(servers: ScriptedServers, successor: ScriptedModel | Builtin
     for text in ASKED:
         await client.write(text)
     assert client.live is not None
-    await client.live.runner.set_energy(Mode.TEXT, 1)
+    client.live.runner.models.set_level(Mode.TEXT, 1)
     await client.settle(1)
     return client
 

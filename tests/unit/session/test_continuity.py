@@ -189,7 +189,7 @@ async def test_a_level_is_chosen_by_hand(servers: ScriptedServers) -> None:
     best, good, local = provider("best"), provider("good"), provider("local", [Hear("hi"), HELLO])
     client = await start(servers, best, good, local)
     assert client.live is not None
-    await client.live.runner.set_energy(Mode.VOICE, 1)
+    client.live.runner.models.set_level(Mode.VOICE, 1)
     await client.settle(1)
     assert levels(client) == [(3, 1, "manual")]
     await client.speak(1)
@@ -204,7 +204,7 @@ async def test_a_model_is_renewed_in_the_middle_of_an_answer(servers: ScriptedSe
     await client.speak(1)
     await client.settle(1)
     assert client.live is not None
-    await client.live.runner.renew_model()
+    client.live.runner.models.renew()
     await client.settle(20)
     assert answers(client) == [LONG]
     assert notices(client) == ["new_upstream"]

@@ -12,6 +12,7 @@ from antiphon.models.cascade.speech_output import SpeechOutput, SpokenAnswer
 from antiphon.models.cascade.turn import Turn
 from antiphon.models.cascade.turn_recognizer import TurnRecognizer
 from antiphon.models.live import (
+    CascadeParts,
     Closed,
     GenerationComplete,
     Held,
@@ -41,8 +42,8 @@ MAX_HOLD_S: Final = 2.0
 log = get_logger(__name__)
 
 
-def make_profile(model: TextModel, synthesizer: Synthesizer | None) -> LiveProfile:
-    """Returns the profile of a cascade of these two."""
+def make_profile(model: TextModel, synthesizer: Synthesizer | None, recognizer: str = "") -> LiveProfile:
+    """Returns the profile of a cascade of these. `recognizer` is a name."""
     return LiveProfile(
         name=f"cascade ({model.profile.name})",
         hears=True,
@@ -52,6 +53,7 @@ def make_profile(model: TextModel, synthesizer: Synthesizer | None) -> LiveProfi
         waits_to_answer=True,
         context_tokens=model.profile.context_tokens,
         tools_per_turn=model.profile.tools_per_turn,
+        cascade=CascadeParts(model.profile.name, recognizer, None if synthesizer is None else synthesizer.name),
     )
 
 
@@ -95,7 +97,7 @@ class Cascade:
         For prompts that it may prepare, the model is asked about what the user has probably said, sometimes in vain. If
         it prepares speech, the same is true of the synthesizer.
         """
-        self.profile = make_profile(model, synthesizer)
+        self.profile = make_profile(model, synthesizer, engines.recognizer.name)
         self._engines = engines
         self._queue = EventQueue()
         self._output = None if synthesizer is None else SpeechOutput(synthesizer, default_voice)

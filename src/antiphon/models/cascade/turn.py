@@ -34,6 +34,8 @@ WINDOW_SAMPLES: Final = 800
 class Recognized(Struct, frozen=True):
     text: str
     took_ms: float
+    at_s: float
+    """When it was known, by the clock of the loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,8 @@ class Turn:
         began_s = asyncio.get_running_loop().time()
         # Audio that was cut off from what came before begins with speech, and the recogniser loses its first word.
         text = await self._recognizer.recognize(LEAD_IN + audio if self._known else audio, urgency)
-        return Recognized(text, (asyncio.get_running_loop().time() - began_s) * 1_000)
+        now_s = asyncio.get_running_loop().time()
+        return Recognized(text, (now_s - began_s) * 1_000, now_s)
 
     async def recognize_last_piece(
         self, whole: "asyncio.Task[Recognized]", audio: bytes, paused_after: tuple[str, int]
@@ -162,8 +165,9 @@ class Turn:
             return recognized
         began_s = asyncio.get_running_loop().time()
         piece = await self._recognizer.recognize(audio[size:], Urgency.SOON)
-        took_ms = recognized.took_ms + (asyncio.get_running_loop().time() - began_s) * 1_000
-        return Recognized(f"{before.rstrip(' .,!?')} {piece}" if piece else recognized.text, took_ms)
+        now_s = asyncio.get_running_loop().time()
+        took_ms = recognized.took_ms + (now_s - began_s) * 1_000
+        return Recognized(f"{before.rstrip(' .,!?')} {piece}" if piece else recognized.text, took_ms, now_s)
 
     def keep(self, part: Recognized) -> None:
         """Adds to the known part. The caller drops its audio."""

@@ -320,7 +320,7 @@ class TurnRecognizer:
         except SpeechError:
             if self._endpointer.audio_ms < MAX_UNRECOGNIZED_MS:
                 return
-            part = Recognized("", 0.0)
+            part = Recognized("", 0.0, self._loop.time())
         turn.keep(part)
         self._endpointer.drop_oldest(len(audio))
 
@@ -406,4 +406,11 @@ class TurnRecognizer:
         turn.text, turn.status = text, TurnStatus.FINAL
         self._expects = Expectation.NOTHING
         wait_ms = (self._loop.time() - ended_s) * 1_000
-        self._listener.on_final(turn, Timings(silence_ms, turn.known_ms + recognized.took_ms, wait_ms))
+        timings = Timings(
+            silence_ms,
+            turn.known_ms + recognized.took_ms,
+            wait_ms,
+            known_ms=(recognized.at_s - ended_s) * 1_000,
+            last_stt_ms=recognized.took_ms,
+        )
+        self._listener.on_final(turn, timings)

@@ -18,6 +18,7 @@ from antiphon.storage.memory.recordings import MemoryRecordingStore
 from antiphon.storage.memory.reminders import MemoryReminderStore
 from antiphon.storage.memory.sessions import MemoryMessageStore, MemorySessionStore
 from antiphon.storage.memory.tool_calls import MemoryAuditStore, MemoryCallStore, MemoryConfirmationStore
+from antiphon.telemetry.metrics import StoreStats
 
 __all__ = ["MemoryAuditStore", "MemoryBlockStore", "MemoryCallStore", "MemoryConfirmationStore", "MemoryDatabase"]
 
@@ -26,6 +27,8 @@ class MemoryDatabase:
     """All the stores together, as `sql.Database` has them."""
 
     def __init__(self) -> None:
+        self.stats = StoreStats()
+        """Nothing is counted: no method takes long enough."""
         self.calls = MemoryCallStore()
         self.confirmations = MemoryConfirmationStore()
         self.audit = MemoryAuditStore()

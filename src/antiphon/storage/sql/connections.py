@@ -1,5 +1,6 @@
 """Runs units of work on the database, and translates its errors."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -7,6 +8,7 @@ from sqlalchemy import Connection, Executable, Row, Table
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError, SQLAlchemyError
 
 from antiphon.storage.base import StorageError, StoreUnavailable
+from antiphon.telemetry.metrics import StoreStats
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite
@@ -40,9 +42,10 @@ class Worker(Protocol):
 
 
 class Connections:
-    def __init__(self, worker: Worker, name: str) -> None:
+    def __init__(self, worker: Worker, name: str, stats: StoreStats | None = None) -> None:
         self._worker = worker
         self._name = name
+        self.stats = stats or StoreStats()
 
     @property
     def dialect(self) -> str:
@@ -74,11 +77,21 @@ class Connections:
         await self._worker.aclose()
 
     async def _do(self, work: Callable[[Connection], Done], *, in_transaction: bool, is_long: bool = False) -> Done:
+        started_s = time.perf_counter()
         try:
-            return await self._worker.run(work, in_transaction=in_transaction, is_long=is_long)
+            done = await self._worker.run(work, in_transaction=in_transaction, is_long=is_long)
+            kind = "transaction" if in_transaction else "statement"
+            self.stats.durations.add((time.perf_counter() - started_s) * 1_000, kind)
+            return done
         except SQLAlchemyError as error:
+            explained = explain(error, self._name)
+            if not isinstance(explained, KeyTakenError):
+                self.stats.note_error(explained.code)
             # Errors of Postgres quote rows, in which there is what people said.
-            raise explain(error, self._name) from (None if self.dialect == "postgresql" else error)
+            raise explained from (None if self.dialect == "postgresql" else error)
+        except StorageError as error:
+            self.stats.note_error(error.code)
+            raise
         except (OverflowError, UnicodeEncodeError) as error:
             # How a driver reports a number that is too large, or half of a surrogate pair.
             raise _cannot_store(self._name, str(error)) from error

@@ -51,6 +51,8 @@ class Database:
         self._connections = connections
         self._readers = readers
         self._server_clock = None if connections.dialect == "sqlite" else DatabaseClock(self._ask_time)
+        self.stats = connections.stats
+        """How long units of work take, those of the readers included."""
         self.calls = SqlCallStore(connections)
         self.confirmations = SqlConfirmationStore(connections)
         self.audit = SqlAuditStore(connections)
@@ -110,7 +112,7 @@ async def open_database(place: Path | str, *, is_partial: bool = False) -> Datab
         if not is_partial:
             await connections.autocommit(lambda connection: _check_complete(connection, name))
         changes = None if isinstance(place, Path) else PostgresChanges(connections, parse_url(place))
-        database = Database(connections, Connections(make_reader(), name), changes)
+        database = Database(connections, Connections(make_reader(), name, connections.stats), changes)
         await database.start()
     except BaseException:
         await connections.aclose()

@@ -11,7 +11,7 @@ QUIET = bytes(2 * HZ * 300 // 1_000)
 
 
 def said(text: str) -> Recognized:
-    return Recognized(text, took_ms=50)
+    return Recognized(text, took_ms=50, at_s=0)
 
 
 def make_turn(recognizer: PerfectRecognizer) -> Turn:
