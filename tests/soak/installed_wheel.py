@@ -12,13 +12,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
 from tests.deploy.wheel import build_wheel, image_extras
+from tests.fakes.postgres import PostgresServer
 from tests.fakes.tree import ROOT
 
 pytestmark = [pytest.mark.real_time, pytest.mark.timeout(1_200)]
@@ -32,6 +33,8 @@ class Installation:
     """An environment with nothing but the wheel and its dependencies, and an empty folder to work in."""
 
     folder: Path
+    url: str | None = None
+    """The address of a Postgres database; without one, the data is in SQLite."""
 
     @property
     def bin(self) -> Path:
@@ -51,6 +54,7 @@ class Installation:
             "PATH": f"{self.bin}{os.pathsep}/usr/local/bin:/usr/bin:/bin",
             "PYTHONUNBUFFERED": "1",
             "COLUMNS": "200",
+            **({} if self.url is None else {"ANTIPHON_STORAGE__URL": self.url}),
         }
 
     @property
@@ -136,10 +140,7 @@ def test_the_package_comes_from_the_wheel(installed: Installation) -> None:
 
 
 def test_page_voice_doctor_backup_and_restore(installed: Installation) -> None:
-    question = installed.work / "question.wav"
-    flite = shutil.which("flite")
-    assert flite is not None, "flite is not installed. Run `make system`."
-    subprocess.run([flite, "-voice", "slt", "-t", QUESTION, "-o", question], check=True, timeout=60)
+    speak(QUESTION, installed.work / "question.wav")
     with installed.serve("--self-signed") as url:
         certificate = installed.data / "tls" / "self-signed.pem"
         with urlopen(url, timeout=20, context=ssl.create_default_context(cafile=str(certificate))) as answer:
@@ -158,6 +159,34 @@ def test_page_voice_doctor_backup_and_restore(installed: Installation) -> None:
     assert any("percent" in text for text in spoken)
     with installed.serve() as url:
         assert ANSWER in installed.run("talk", "question.wav", "--url", url)
+
+
+def test_the_same_with_postgres(installed: Installation, postgres: PostgresServer) -> None:
+    speak(QUESTION, installed.work / "question.wav")
+    shared = replace(installed, url=postgres.make_database(has_tables=False))
+    with shared.serve() as url:
+        with urlopen(url, timeout=20) as answer:
+            assert b"<html" in answer.read()
+        assert ANSWER in shared.run("talk", "question.wav", "--url", url)
+        assert "Backed up postgresql://" in shared.run("data", "backup", "shared.db")
+    told = shared.run("doctor")
+    assert "(Postgres 1" in told
+    assert "Everything is fine." in told
+    assert "Deleted 1 conversation" in shared.run("data", "delete", "--user", "local", "--yes")
+    assert "Restored postgresql://" in shared.run("data", "restore", "shared.db", "--force")
+    with shared.serve() as url:
+        assert ANSWER in shared.run("talk", "question.wav", "--url", url)
+    # What is in the database of one kind can be moved to the other.
+    moved = replace(installed, url=postgres.make_database(has_tables=False))
+    assert moved.url is not None
+    assert "rows into postgresql://" in installed.run("data", "migrate", moved.url)
+    assert "percent" in moved.run("data", "export")
+
+
+def speak(text: str, file: Path) -> None:
+    flite = shutil.which("flite")
+    assert flite is not None, "flite is not installed. Run `make system`."
+    subprocess.run([flite, "-voice", "slt", "-t", text, "-o", file], check=True, timeout=60)
 
 
 def test_a_tool_is_made_built_and_run(installed: Installation) -> None:
