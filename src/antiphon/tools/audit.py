@@ -3,7 +3,6 @@
 The audit has one line per call. Lines are written in batches off the hot path, or at once after a write.
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from antiphon.storage.base import AuditLine, AuditStore, Confirmation
+from antiphon.storage.batches import Batches
 from antiphon.telemetry.log import get_logger
 from antiphon.telemetry.secrets import scrub
 from antiphon.tools import policy
@@ -25,6 +25,7 @@ FLUSH_AFTER_S: Final = 0.2
 MAX_WAITING_LINES: Final = 100_000
 """How many lines wait while the store is down. Beyond this the oldest are dropped, and the log says how many."""
 
+
 log = get_logger(__name__)
 
 
@@ -38,46 +39,15 @@ class AuditLog:
     ) -> None:
         """`watch` is called with each line as it is added."""
         self.keep_arguments = keep_arguments
-        self._store = store
         self._watch = watch
-        self._waiting: list[AuditLine] = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._flushing: asyncio.Task[None] | None = None
-        self._lock = asyncio.Lock()
+        self._lines = Batches(store.append, "audit", after_s=FLUSH_AFTER_S, max_waiting=MAX_WAITING_LINES)
+        self.flush = self._lines.flush
+        self.aclose = self._lines.aclose
 
     def add(self, line: AuditLine) -> None:
         """Queues a line, which is durable within a fraction of a second or after `flush`."""
-        self._waiting.append(line)
+        self._lines.add(line)
         self._watch(line)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(FLUSH_AFTER_S, self._begin_flush)
-
-    async def flush(self) -> None:
-        """Makes every queued line durable. A failing store is logged and tried again later."""
-        async with self._lock:
-            lines, self._waiting = self._waiting, []
-            if not lines:
-                return
-            try:
-                await self._store.append(lines)
-            except Exception as error:
-                self._waiting[:0] = lines
-                lost = len(self._waiting) - MAX_WAITING_LINES
-                if lost > 0:
-                    del self._waiting[:lost]
-                log.error("audit_not_written", error=str(error), waiting=len(self._waiting), lost=max(lost, 0))
-
-    async def aclose(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._flushing is not None:
-            await self._flushing
-        await self.flush()
-
-    def _begin_flush(self) -> None:
-        self._timer = None
-        self._flushing = asyncio.get_running_loop().create_task(self.flush())
 
 
 def record(deps: GateDeps, attempt: Attempt, result: ToolResult) -> ToolResult:
