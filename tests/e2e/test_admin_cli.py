@@ -407,8 +407,9 @@ def test_a_server_that_is_not_ready_is_a_problem(terminal: Terminal) -> None:
 
 def test_a_server_open_to_other_machines_without_tokens_is_a_problem(terminal: Terminal, free_port: str) -> None:
     settings = {"ANTIPHON_SERVER__HOST": "0.0.0.0", "ANTIPHON_SERVER__PORT": free_port}
-    [problem] = problems(terminal.run("doctor", **settings))
-    assert "antiphon token new" in problem
+    [access, page] = problems(terminal.run("doctor", **settings))
+    assert "antiphon token new" in access
+    assert "https" in page
     terminal.run("token", "new")
     assert "(1 valid)" in terminal.run("doctor", **settings).out
 
