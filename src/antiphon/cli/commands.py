@@ -68,7 +68,10 @@ def serve(
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"] | None,
         typer.Option(
-            help="The least level of the lines to log. [default: the setting server.log_level]", show_default=False
+            metavar="LEVEL",
+            help="The least level of the lines to log: debug, info, warning or error. [default: the setting "
+            "server.log_level]",
+            show_default=False,
         ),
     ] = None,
     json_log: Annotated[bool, typer.Option("--json-log", help="Log JSON lines instead of text.")] = False,
