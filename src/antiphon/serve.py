@@ -65,6 +65,7 @@ async def run_server(
     """
     host, port = host or settings.server.host, settings.server.port if port is None else port
     sockets: list[socket.socket] = []
+    certificate: list[str] = []
     files = _find_certificate(settings, self_signed)
     tls = None if files is None else load_context(files)
 
@@ -77,6 +78,8 @@ async def run_server(
         for each in sockets:
             stack.callback(each.close)
         at = endpoint()
+        if files is not None:
+            certificate.extend(describe_certificate(files, at))
         return Access(required, own_origins(host, at.port, machine_names(), at.addresses, scheme=at.scheme))
 
     async with AsyncExitStack() as stack:
@@ -96,7 +99,6 @@ async def run_server(
             gc.collect()
             gc.freeze()
             sys.setswitchinterval(SWITCH_S)
-            certificate = () if files is None else describe_certificate(files, endpoint())
             for line in _describe(composed, endpoint(), certificate):
                 announce(line)
             on_started(endpoint().socket_url)

@@ -71,10 +71,11 @@ async def test_a_backup_of_an_older_version_is_migrated_by_the_next_start(
     terminal: Terminal, backup: Path, settings: dict[str, str]
 ) -> None:
     with closing(sqlite3.connect(backup)) as database, database:
-        database.execute("DROP TABLE mcp_pins")
-        database.execute("UPDATE alembic_version SET version_num = '0009'")
+        for table in ("session_commands", "tool_uses", "used_quotas"):
+            database.execute(f"DROP TABLE {table}")
+        database.execute("UPDATE alembic_version SET version_num = '0012'")
     shown = terminal.run("data", "restore", str(backup), "--force", **settings)
-    assert "(tables 0009)" in shown.out
+    assert "(tables 0012)" in shown.out
     assert await users(terminal) == {"local": 2, "later": 0}
     with closing(sqlite3.connect(database_of(terminal))) as database:
         assert database.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD,)]

@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 import signal
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from tests.fakes.scripted_live import Step
 URL_VARIABLE: Final = "WIRE_URL"
 """If this is set, tests that need nothing but the protocol run against the server at this address."""
 
+STEADY_S: Final = 1.0
 UNLIMITED: Final[Mapping[Kind, Limit]] = {}
 
 
@@ -75,6 +77,22 @@ class Served:
     @property
     def resident_bytes(self) -> int:
         return int(psutil.Process(self.process.pid).memory_info().rss)
+
+    async def steady_bytes(self, *, has_clients: bool = True) -> int:
+        """Waits until the server does not grow any more, and returns its size. Without clients, all of its sockets must
+        be closed, too.
+
+        A server that has just started still loads what its first requests will need.
+        """
+        give_up_s = time.monotonic() + 60
+        size, since_s = 0, time.monotonic()
+        while time.monotonic() - since_s < STEADY_S:
+            assert time.monotonic() < give_up_s, "sockets are left open, or the server does not stop growing"
+            await asyncio.sleep(0.1)
+            is_open = any(connection.status == "ESTABLISHED" for connection in self.connections)
+            if (is_open and not has_clients) or self.resident_bytes > size:
+                size, since_s = self.resident_bytes, time.monotonic()
+        return self.resident_bytes
 
     @property
     def connections(self) -> Sequence[Any]:

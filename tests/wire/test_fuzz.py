@@ -147,7 +147,7 @@ async def flood(url: str, seed: int, frames: int) -> int:
 async def send_and_assert_no_harm(served: Served, frames: int) -> None:
     # The first tenth fills caches and pools, which is no leak.
     await flood(served.url, 0, frames // 10)
-    before = served.resident_bytes
+    before = await served.steady_bytes()
     assert await flood(served.url, 1, frames) == frames
     assert served.process.poll() is None
     async with call(served.url, {"mode": "text"}) as caller:

@@ -1,7 +1,6 @@
 """Sessions that come and go leave nothing behind."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -16,7 +15,6 @@ SESSIONS: Final = 30
 ROUNDS: Final = 3
 MAX_GROWTH_BYTES: Final = 20 << 20
 MAX_SESSION_BYTES: Final = 1 << 20
-STEADY_S: Final = 1.0
 AT_ONCE: Final = 25
 """How many handshakes may be under way at the same time."""
 
@@ -48,31 +46,15 @@ async def hold_sessions(served: Served, count: int) -> int:
     return size
 
 
-async def settled(served: Served) -> int:
-    """Waits until the server has closed every socket and does not grow any more, and returns its size.
-
-    A server that has just started still loads what its first requests will need.
-    """
-    give_up_s = time.monotonic() + 60
-    size, since_s = 0, time.monotonic()
-    while time.monotonic() - since_s < STEADY_S:
-        assert time.monotonic() < give_up_s, "sockets are left open, or the server does not stop growing"
-        await asyncio.sleep(0.1)
-        is_open = any(connection.status == "ESTABLISHED" for connection in served.connections)
-        if is_open or served.resident_bytes > size:
-            size, since_s = served.resident_bytes, time.monotonic()
-    return served.resident_bytes
-
-
 async def hold_and_assert_nothing_is_left(served: Served, count: int) -> None:
     # The first sessions fill caches and pools, which belong to none of them.
     await hold_sessions(served, count // 10)
-    empty = await settled(served)
+    empty = await served.steady_bytes(has_clients=False)
     full = await hold_sessions(served, count)
-    first = await settled(served)
+    first = await served.steady_bytes(has_clients=False)
     for _ in range(ROUNDS - 1):
         await hold_sessions(served, count)
-    last = await settled(served)
+    last = await served.steady_bytes(has_clients=False)
     assert last - first < MAX_GROWTH_BYTES
     assert (full - empty) / count < MAX_SESSION_BYTES
     assert served.failures == []

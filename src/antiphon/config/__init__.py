@@ -182,7 +182,7 @@ class Settings:
     @property
     def recordings_dir(self) -> Path | None:
         """The folder of the recordings of calls; None if nothing is kept."""
-        return None if self.database_path is None else self.data_dir / "recordings"
+        return self.data_dir / "recordings" if self.keeps_data else None
 
     @property
     def artifact_path(self) -> Path:

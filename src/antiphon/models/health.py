@@ -6,9 +6,11 @@ from typing import Final
 
 from antiphon.clock import Clock, SystemClock
 from antiphon.models.base import FailureKind
+from antiphon.security.quota import Buckets, Rate
 from antiphon.telemetry.log import get_logger
 
-LOG_EVERY_S: Final = 1.0
+LINES: Final = Rate(per_s=1, burst=20)
+"""How many lines a model's failures of one kind may write: a client may make it fail as often as it asks."""
 
 log = get_logger(__name__)
 
@@ -33,7 +35,7 @@ class ModelHealth:
         self.answers = 0
         """How many answers were generated to their end."""
         self.failures: Counter[FailureKind] = Counter()
-        self._quiet_until_s: dict[FailureKind, float] = {}
+        self._lines = Buckets(LINES)
         self._left_out: Counter[FailureKind] = Counter()
         """Failures without a line of their own."""
         self.input_tokens = 0
@@ -50,12 +52,11 @@ class ModelHealth:
         self._log(model, kind, status)
 
     def _log(self, model: str, kind: FailureKind, status: int | None) -> None:
-        """Writes a line, at most one a second for each kind: a client may make a model fail as often as it asks."""
         now_s = self._clock.monotonic()
-        if now_s < self._quiet_until_s.get(kind, now_s):
+        if self._lines.wait_s(kind, 1, now_s) > 0:
             self._left_out[kind] += 1
             return
-        self._quiet_until_s[kind] = now_s + LOG_EVERY_S
+        self._lines.take(kind, 1, now_s)
         left_out = self._left_out.pop(kind, 0)
         more = {"lines_left_out": left_out} if left_out else {}
         log.warning("model_failed", model=model, kind=kind, status=status, **more)
