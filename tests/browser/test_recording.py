@@ -1,8 +1,10 @@
 """Recorded calls on the page: announced, turned on and off, and played."""
 
+import time
 from pathlib import Path
 from typing import Final
 
+import httpx2
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Invite
@@ -10,13 +12,24 @@ from tests.browser.scripted import Wire
 from tests.browser.test_accessibility import AXE, find_faults
 from tests.browser.visitor import Visitor
 from tests.fakes.scripted_live import Hear, Say, Step
-from tests.wire.served import serve
+from tests.wire.served import Served, serve
 
 HISTORY: Final = "Conversations and calls"
 SCRIPT: Final[tuple[Step, ...]] = (Hear("What time is it?", after_ms=1_000), Say("It is noon.", audio_ms=500))
 RECORDED: Final = "This call is being recorded."
 MODELS: Final = {"models": [{"name": "scripted", "mode": "voice"}]}
 LOADED: Final = "(player) => player.readyState >= 1 && player.duration > 0.5"
+
+
+def wait_until_saved(served: Served) -> None:
+    """The file of a call is finished after the call."""
+    give_up_s = time.monotonic() + 60
+    while True:
+        [listed] = httpx2.get(f"{served.http}/api/calls", timeout=20).json()["calls"]
+        if [each["duration_ms"] for each in listed["recordings"]] != [None]:
+            return
+        assert time.monotonic() < give_up_s, "the recording is not finished"
+        time.sleep(0.2)
 
 
 def test_a_recorded_call_is_announced_and_can_be_played(invite: Invite, tmp_path: Path) -> None:
@@ -36,6 +49,7 @@ def test_a_recorded_call_is_announced_and_can_be_played(invite: Invite, tmp_path
         expect(announced).to_have_text("")
         visitor.click("End call")
         visitor.sees("Microphone", "Mic off")
+        wait_until_saved(served)
         sheet = visitor.open_sheet(HISTORY)
         sheet.get_by_role("button", name="Play the recording").click()
         player = sheet.locator("audio")

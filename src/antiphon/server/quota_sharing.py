@@ -31,7 +31,8 @@ async def share_quota(quota: Quota, limits: LimitStore, clock: Clock) -> None:
 
 
 async def share_once(quota: Quota, limits: LimitStore, clock: Clock) -> None:
-    uses_s = quota.unshared(clock.monotonic())
+    now_s = clock.monotonic()
+    uses_s = quota.unshared(now_s)
     if uses_s:
-        full_in_s = await limits.use(uses_s)
-        quota.share(uses_s, full_in_s, clock.monotonic())
+        # As of before the database was asked: nobody waits longer than they were told because it takes its time.
+        quota.share(uses_s, await limits.use(uses_s), now_s)

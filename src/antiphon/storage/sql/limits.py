@@ -59,7 +59,7 @@ class SqlLimitStore:
             left_s = {}
             # In one order, so that two processes do not wait for each other.
             for key in sorted(uses_s):
-                keys = {"bucket": key, "added_ms": round(uses_s[key] * 1000)}
+                keys = {"bucket": key, "added_ms": int(uses_s[key] * 1000)}
                 left_s[key] = connection.execute(self._use, keys).scalar_one() / 1000
             return left_s
 
