@@ -99,8 +99,9 @@ class Buckets:
             used_s = self._full_at_s[key] - now_s
             if used_s <= 0:
                 del self._unshared_s[key]
-            elif used_s >= SHARED_FROM * self._rate.burst / self._rate.per_s:
-                uses_s[key] = min(unshared_s, used_s)
+            elif unshared_s > 0 and used_s >= SHARED_FROM * self._rate.burst / self._rate.per_s:
+                # A part of it may have filled up again.
+                uses_s[key] = self._unshared_s[key] = min(unshared_s, used_s)
         return uses_s
 
     def share(self, key: str, use_s: float, full_in_s: float, now_s: float) -> None:

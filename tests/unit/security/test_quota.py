@@ -253,3 +253,14 @@ def test_refusals_are_counted_by_their_kind_unless_the_caller_can_do_with_less()
     assert quota.refusals[Kind.TOOL_CALL] == 0
     assert quota.take(Kind.TOOL_CALL, who, 1, 0.0) > 0
     assert quota.refusals == {Kind.TOOL_CALL: 1}
+
+
+def test_what_has_filled_up_again_before_it_was_shared_is_not_shared_later() -> None:
+    limits = quota(user=Rate(per_s=1, burst=100))
+    take(limits, ANN, 50)
+    uses_s = limits.unshared(1)
+    assert uses_s == {"message:user:ann": 49}
+    limits.share(uses_s, uses_s, 1)
+    assert limits.unshared(1) == {}
+    assert limits.unshared(2) == {}
+    assert take(limits, ANN, 52, 1) == 1
