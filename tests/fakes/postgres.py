@@ -64,7 +64,7 @@ class PostgresServer:
     def start(self) -> None:
         options = [f"-c{name}={value}" for name, value in self._settings.items()]
         with self._log.open("ab") as log:
-            # The server ends with this process, also if that is killed.
+            # The server ends with the thread that starts it, also if the process is killed.
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "INT", _binary("postgres"), "-D", self._data, "-p", str(self.port),
                  "-k", self.folder, *options],

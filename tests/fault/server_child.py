@@ -116,8 +116,8 @@ async def main(node: Node) -> None:
         if model_name.startswith(DIES_AFTER):
             method, count = model_name.removeprefix(DIES_AFTER).split(":")
             die_after(app.database.reminders, method, int(count))
-        scheduler = Scheduler(app.services.reminders, Listeners(hub, app.database.reminders, SystemClock()))
-        authenticator = Authenticator(app.database.tokens, app.database.blocks, SystemClock(), required=False)
+        scheduler = Scheduler(app.services.reminders, Listeners(hub, app.database.reminders, app.database.clock))
+        authenticator = Authenticator(app.database.tokens, app.database.blocks, app.database.clock, required=False)
         database = app.database
         nodes = Nodes(hub, database.commands, database.changes, lambda user: database.overview.sessions(20, user=user))
         asgi = make_app(hub, authenticator, [], origins=own_origins("127.0.0.1", port), quota=Quota({}))
