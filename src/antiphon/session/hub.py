@@ -383,8 +383,14 @@ class Hub:
 
     async def _retire(self, active: ActiveSession) -> None:
         """The client did not come back in time, unless it does right now. Then only the store has the session."""
-        await active.runner.hang_up()
-        await active.runner.save()
+        try:
+            await active.runner.hang_up()
+            await active.runner.save()
+        except StoreUnavailable:
+            # Only this process knows what happened last, so it keeps the session.
+            if active.parking is not None:
+                active.park(lambda: self._retire(active))
+            return
         if active.parking is not None:
             self._finish(active)
 

@@ -1,7 +1,7 @@
 """Stores what happens in a session together with what the client is told of it, and only then tells it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from msgspec.structs import asdict
 
@@ -14,6 +14,7 @@ from antiphon.session.resume_state import Preferences, ResumeState
 from antiphon.session.state import RESTING, Phase, SessionState
 from antiphon.session.stored_session import StoredSession
 from antiphon.session.transcript_writer import TranscriptWriter
+from antiphon.storage.base import StoreUnavailable
 from antiphon.storage.sessions import Fence, SentMessages
 from antiphon.tools.result import Citation
 from antiphon.tools.session import ToolSession
@@ -102,6 +103,13 @@ class Recorder:
 
     async def save_messages(self) -> None:
         await self._stored.save_messages(self._outbox)
+
+    async def save_rest(self) -> None:
+        """Stores what was sent while no turn is under way with which it would be stored. While the database is away,
+        the messages are kept, and the next call tries again: nothing has to be given up for them."""
+        if self._state().phase in RESTING and self._outbox.has_unsaved:
+            with suppress(StoreUnavailable):
+                await self.save_messages()
 
     def begin_turn(self) -> None:
         """To be called before a turn of the user is counted: a process that makes its answer anew counts it itself."""

@@ -275,13 +275,11 @@ class Runner:
                 item = await self._mailbox.get()
                 try:
                     await self._take(item)
-                    if self.state.phase in RESTING and self.outbox.has_unsaved:
-                        # No turn is under way with which it would be stored.
-                        await self.save_messages()
                 except Fenced:
                     raise
                 except Exception as error:
                     await self._recover(error)
+                await self._recorder.save_rest()
         finally:
             await self._stop()
 
