@@ -120,6 +120,12 @@ async def test_a_session_cannot_begin_twice(sessions: SessionStore) -> None:
         await sessions.begin(session(handle_hash="other"))
 
 
+async def test_a_process_that_is_not_sure_whether_a_session_has_begun_begins_it_again(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    await sessions.begin(session())
+    assert await rotate(sessions, now_ms=0) is not None
+
+
 async def test_two_sessions_cannot_share_a_handle(sessions: SessionStore) -> None:
     await sessions.begin(session())
     with pytest.raises(StorageError):

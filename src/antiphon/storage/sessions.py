@@ -58,7 +58,10 @@ class SessionRecord(Struct, frozen=True):
 
 class SessionStore(Protocol):
     async def begin(self, record: SessionRecord) -> None:
-        """Stores a new session with its first handle and lease, so that fenced writes for it are possible."""
+        """Stores a new session with its first handle and lease, so that fenced writes for it are possible.
+
+        It may be repeated by the process that is not sure whether it succeeded.
+        """
         ...
 
     async def save(self, record: SessionRecord) -> None:
@@ -116,7 +119,7 @@ class MessageStore(Protocol):
     """Messages that were sent to clients, to be sent again after a reconnect."""
 
     async def append_many(self, session_id: str, messages: SentMessages, lease_token: int) -> None:
-        """Stores all of the messages or none. Raises `Fenced`."""
+        """Stores all of the messages or none. A message replaces one that has its number. Raises `Fenced`."""
         ...
 
     async def after(self, session_id: str, last_n: int) -> SentMessages:

@@ -19,13 +19,9 @@ class Outbox:
         self._characters = 0
 
     def add(self, messages: SentMessages) -> None:
-        last_n = self._messages[-1][0] if self._messages else 0
-        for n, _ in messages:
-            if n <= last_n:
-                raise StorageError(
-                    f"There is a message {last_n} already, so {n} cannot follow. Count on from the last."
-                )
-            last_n = n
+        first_n = min((n for n, _ in messages), default=0)
+        while messages and self._messages and self._messages[-1][0] >= first_n:
+            self._characters -= len(self._messages.pop()[1])
         self._messages.extend(messages)
         self._characters += sum(len(text) for _, text in messages)
         while len(self._messages) > MESSAGES_KEPT or self._newer_characters() >= CHARACTERS_KEPT:
@@ -54,6 +50,8 @@ class MemorySessionStore:
         self._outboxes: dict[str, Outbox] = {}
 
     async def begin(self, record: SessionRecord) -> None:
+        if self._records.get(record.id) == record:
+            return
         if record.id in self._records or record.handle_hash in self._ids:
             raise StorageError(f"There is a session {record.id} already, or one with its handle.")
         self._records[record.id] = record

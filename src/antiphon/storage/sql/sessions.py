@@ -6,7 +6,7 @@ from msgspec.structs import asdict
 from sqlalchemy import Connection, Executable, and_, bindparam, delete, func, insert, or_, select, update
 
 from antiphon.storage.sessions import CHARACTERS_KEPT, MESSAGES_KEPT, Fence, Fenced, SentMessages, SessionRecord
-from antiphon.storage.sql.connections import Connections, Params
+from antiphon.storage.sql.connections import Connections, KeyTakenError, Params
 from antiphon.storage.sql.pruning import PARENT_ROWS, PruneCounter, delete_in_batches, delete_some
 from antiphon.storage.sql.tables import messages, sessions
 
@@ -54,6 +54,9 @@ _THIS: Final = sessions.c.id == bindparam("session")
 _HELD: Final = (_THIS, sessions.c.lease_token == bindparam("token"))
 
 _BEGIN: Final = insert(sessions)
+_BEGUN: Final = select(sessions.c.lease_owner, sessions.c.lease_token, sessions.c.handle_hash).where(
+    sessions.c.id == bindparam("session")
+)
 _SAVE: Final = update(sessions).where(*_HELD)
 _ROTATE: Final = (
     update(sessions)
@@ -92,7 +95,6 @@ _RANKED: Final = (
     .subquery()
 )
 
-_APPEND: Final = insert(messages)
 _AFTER: Final = (
     select(messages.c.n, messages.c.text).where(_OF_SESSION, messages.c.n > bindparam("last_n")).order_by(messages.c.n)
 )
@@ -111,7 +113,14 @@ class SqlSessionStore:
         self._connections = connections
 
     async def begin(self, record: SessionRecord) -> None:
-        await self._connections.change(_BEGIN, asdict(record))
+        try:
+            await self._connections.change(_BEGIN, asdict(record))
+        except KeyTakenError:
+            rows = await self._connections.fetch(_BEGUN, {"session": record.id})
+            if [tuple(row) for row in rows] != [(record.lease_owner, record.lease_token, record.handle_hash)]:
+                raise
+            # An earlier attempt was committed, although the connection was lost before the server could say so.
+            await self.save(record)
 
     async def save(self, record: SessionRecord) -> None:
         await self._connections.autocommit(lambda connection: save_record(connection, record))
@@ -158,6 +167,12 @@ class SqlMessageStore:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._unpruned = PruneCounter(PRUNED_EVERY)
+        insertion = connections.insert(messages)
+        # A message that is there already is one of an attempt that was committed, although the connection was lost
+        # before the server could say so. The process took it back, and used its number again.
+        self._append = insertion.on_conflict_do_update(
+            index_elements=[messages.c.session_id, messages.c.n], set_={messages.c.text: insertion.excluded.text}
+        )
 
     async def append_many(self, session_id: str, messages: SentMessages, lease_token: int) -> None:
         def write(connection: Connection) -> None:
@@ -169,7 +184,7 @@ class SqlMessageStore:
     def write(self, connection: Connection, session_id: str, messages: SentMessages) -> None:
         """Stores messages, in the transaction of the caller, who has checked the fence."""
         if messages:
-            connection.execute(_APPEND, [{"session_id": session_id, "n": n, "text": text} for n, text in messages])
+            connection.execute(self._append, [{"session_id": session_id, "n": n, "text": text} for n, text in messages])
         if self._unpruned.add(session_id, sum(max(len(text), LEAST_COST) for _, text in messages)):
             connection.execute(_PRUNE, {"session": session_id})
 
