@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import structlog
 
 from antiphon.services.secrets import offer_secrets
 from antiphon.storage.base import STORE_UNAVAILABLE, StoreUnavailable
@@ -27,10 +28,10 @@ def _forgotten() -> Iterator[None]:
 
 @pytest.fixture
 def logged() -> Iterator[io.StringIO]:
-    stream = io.StringIO()
+    stream, before = io.StringIO(), structlog.get_config()
     log.configure(json=True, level="info", stream=stream, exception_texts=True)
     yield stream
-    log.configure(json=False, level="warning")
+    structlog.configure(**before)
 
 
 def gate_with(execute: Any, names: tuple[str, ...] = ("ACME_API_KEY",), **options: Any) -> Gate:
