@@ -25,8 +25,9 @@ def wait_until_saved(served: Served) -> None:
     """The file of a call is finished after the call."""
     give_up_s = time.monotonic() + 60
     while True:
-        [listed] = httpx2.get(f"{served.http}/api/calls", timeout=20).json()["calls"]
-        if [each["duration_ms"] for each in listed["recordings"]] != [None]:
+        calls = httpx2.get(f"{served.http}/api/calls", timeout=20).json()["calls"]
+        durations = [each["duration_ms"] for call in calls for each in call["recordings"]]
+        if durations and None not in durations:
             return
         assert time.monotonic() < give_up_s, "the recording is not finished"
         time.sleep(0.2)
