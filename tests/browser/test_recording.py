@@ -15,21 +15,21 @@ from tests.fakes.scripted_live import Hear, Say, Step
 from tests.wire.served import Served, serve
 
 HISTORY: Final = "Conversations and calls"
-SCRIPT: Final[tuple[Step, ...]] = (Hear("What time is it?", after_ms=1_000), Say("It is noon.", audio_ms=500))
+SCRIPT: Final[tuple[Step, ...]] = (Hear("What time is it?", after_ms=2_000), Say("It is noon.", audio_ms=500))
 RECORDED: Final = "This call is being recorded."
 MODELS: Final = {"models": [{"name": "scripted", "mode": "voice"}]}
 LOADED: Final = "(player) => player.readyState >= 1 && player.duration > 0.5"
 
 
-def wait_until_saved(served: Served) -> None:
-    """The file of a call is finished after the call."""
-    give_up_s = time.monotonic() + 60
+def wait_for_recording(served: Served, *, is_finished: bool) -> None:
+    """A recording is listed after the first turn of its call, and finished after it was stopped."""
+    give_up_s = time.monotonic() + 20
     while True:
         calls = httpx2.get(f"{served.http}/api/calls", timeout=20).json()["calls"]
         durations = [each["duration_ms"] for call in calls for each in call["recordings"]]
-        if durations and None not in durations:
+        if durations and (None not in durations or not is_finished):
             return
-        assert time.monotonic() < give_up_s, "the recording is not finished"
+        assert time.monotonic() < give_up_s, "there is no such recording"
         time.sleep(0.2)
 
 
@@ -46,11 +46,12 @@ def test_a_recorded_call_is_announced_and_can_be_played(invite: Invite, tmp_path
         expect(visitor.answers).to_have_count(1)
         visitor.evaluate(AXE)
         assert find_faults(visitor) == []
+        wait_for_recording(served, is_finished=False)
         visitor.click("Stop recording")
         expect(announced).to_have_text("")
         visitor.click("End call")
         visitor.sees("Microphone", "Mic off")
-        wait_until_saved(served)
+        wait_for_recording(served, is_finished=True)
         sheet = visitor.open_sheet(HISTORY)
         sheet.get_by_role("button", name="Play the recording").click()
         player = sheet.locator("audio")
