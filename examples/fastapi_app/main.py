@@ -32,7 +32,7 @@ async def keep_call(call: ToolCalled) -> None:
 
 antiphon = create_app(
     {
-        # Whoever reaches this application may talk to it. Without this line, clients need a token.
+        # Everybody who can reach this application may talk to it. Without this line, clients need a token.
         "server": {"auth": "off"},
         # Text only. Without this line, the local voice is loaded, if `antiphon models pull` was run.
         "model": {"voice": "none"},

@@ -19,7 +19,7 @@ from tests.browser.visitor import Visitor
 MAX_PAGE_BYTES: Final = 60 * 1024
 """Of all its files together, as they are compressed."""
 MAX_ADMIN_BYTES: Final = 26 * 1024
-"""Of the operator's page, with the files that it shares with the other one."""
+"""The limit for the operator's page. It includes the files that both pages load."""
 MAX_SHIFT: Final = 0.01
 IDLE_S: Final = 3
 MAX_IDLE_SHARE: Final = 0.05

@@ -124,6 +124,29 @@ def database_of(settings: "Settings") -> Path | str:
     return place
 
 
+def check_unused(settings: "Settings", place: Path | str) -> None:
+    """Raises `UsageError` if a server uses the database. Who has a file open is not known, so for a file the server of
+    the settings must not answer."""
+    from antiphon.cli.findings import ask
+    from antiphon.cli.target import find_target
+    from antiphon.config.quoting import hide_password
+    from antiphon.storage.base import StorageError
+    from antiphon.storage.sql.copying import find_servers
+
+    if isinstance(place, Path):
+        target = find_target(settings, None, None)
+        if b'"antiphon"' in (ask(f"{target.http_url}/health", target.tls) or b""):
+            raise UsageError(f"a server is running at {target.http_url}. Stop it first, and start it again afterwards.")
+        return
+    try:
+        count = find_servers(place)
+    except StorageError as error:
+        raise UsageError(str(error)) from None
+    if count:
+        connections = "a connection" if count == 1 else f"{count} connections"
+        raise UsageError(f"servers have {connections} to {hide_password(place)}. Stop them first.")
+
+
 def local_user() -> str:
     from antiphon.server.authenticator import LOCAL_USER
 

@@ -19,7 +19,7 @@ FEW_CONNECTIONS: Final = 20
 
 class PostgresState(Struct):
     version: str
-    """Of the server."""
+    """The version of the Postgres server."""
     round_trip_ms: float
     connections_left: int
     tables: str | None = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from antiphon.cli.data import bring_up_to_date, database_of, progress_bar
+from antiphon.cli.data import bring_up_to_date, check_unused, database_of, progress_bar
 from antiphon.cli.options import ConfigOption, UsageError, settings_for
 from antiphon.config.quoting import hide_password
 
@@ -39,10 +39,10 @@ def migrate(
         raise UsageError(f"there is no database at {source} yet, so there is nothing to copy.")
     if source == place:
         raise UsageError(f"{told} is the database of the settings already.")
-    check_servers(settings, source)
+    check_unused(settings, source)
     try:
         asyncio.run(bring_up_to_date(source, place))
-        check_servers(settings, place)
+        check_unused(settings, place)
         with progress_bar() as progress:
             task = progress.add_task("Copying")
             rows = copy_database(source, place, lambda done, total: progress.update(task, completed=done, total=total))
@@ -52,24 +52,6 @@ def migrate(
         raise UsageError(f"{str(error).rstrip('.')}. Run the command again to go on.") from None
     typer.echo(f"Copied {rows:,} rows into {told}.")
     typer.echo(f"Now set storage.url to it, and keep the folder {settings.data_dir} for images and other files.")
-
-
-def check_servers(settings: "Settings", place: Path | str) -> None:
-    """Raises `UsageError` if a server uses the database."""
-    from antiphon.cli.restore import check_stopped
-    from antiphon.storage.base import StorageError
-    from antiphon.storage.sql.copying import find_servers
-
-    if isinstance(place, Path):
-        check_stopped(settings)
-        return
-    try:
-        count = find_servers(place)
-    except StorageError as error:
-        raise UsageError(str(error)) from None
-    if count:
-        connections = "a connection" if count == 1 else f"{count} connections"
-        raise UsageError(f"servers have {connections} to {hide_password(place)}. Stop them first.")
 
 
 def _parse(settings: "Settings", target: str) -> Path | str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from antiphon.cli.data import BACKUP_PAGES, database_of, fill_from, progress_bar
+from antiphon.cli.data import BACKUP_PAGES, check_unused, database_of, fill_from, progress_bar
 from antiphon.cli.options import ConfigOption, UsageError, settings_for
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def restore(
             f"there is a database at {target} already. Back it up with `antiphon data backup`, "
             "then replace it with --force."
         )
-    check_stopped(settings)
+    check_unused(settings, target)
     with progress_bar() as progress:
         task = progress.add_task("Restoring")
         _restore(file, target, lambda done, total: progress.update(task, completed=done, total=total))
@@ -82,24 +82,13 @@ def _opened(file: Path) -> "closing[sqlite3.Connection]":
     return closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, timeout=WAIT_S))
 
 
-def check_stopped(settings: "Settings") -> None:
-    """Raises `UsageError` if the server of the settings answers. It may use another database, but that is unusual."""
-    from antiphon.cli.findings import ask
-    from antiphon.cli.target import find_target
-
-    target = find_target(settings, None, None)
-    if b'"antiphon"' in (ask(f"{target.http_url}/health", target.tls) or b""):
-        raise UsageError(f"a server is running at {target.http_url}. Stop it first, and start it again afterwards.")
-
-
 def _fill(settings: "Settings", file: Path, target: str, *, force: bool) -> None:
     """Restores a Postgres database."""
-    from antiphon.cli.migrate import check_servers
     from antiphon.storage.base import StorageError
     from antiphon.storage.sql.copying import has_rows
 
     name = settings.database_name
-    check_servers(settings, target)
+    check_unused(settings, target)
     try:
         if has_rows(target) and not force:
             raise UsageError(

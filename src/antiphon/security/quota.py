@@ -68,8 +68,6 @@ class Buckets:
         self._rate = rate
         self._max_buckets = max_buckets
         self._full_at_s: OrderedDict[str, float] = OrderedDict()
-        self._unshared_s: dict[str, float] = {}
-        """What was taken here since other processes were last told, as the time in which it fills up again."""
 
     @property
     def remembered(self) -> int:
@@ -86,11 +84,35 @@ class Buckets:
         return max(0.0, round(full_at_s - now_s - self._rate.burst / self._rate.per_s, 6))
 
     def take(self, key: str, amount: float, now_s: float) -> None:
-        added_s = amount / self._rate.per_s
-        self._full_at_s[key] = max(self._full_at_s.get(key, now_s), now_s) + added_s
+        self._full_at_s[key] = max(self._full_at_s.get(key, now_s), now_s) + amount / self._rate.per_s
         self._full_at_s.move_to_end(key)
-        self._unshared_s[key] = self._unshared_s.get(key, 0.0) + added_s
         self._forget(now_s)
+
+    def _forget(self, now_s: float) -> None:
+        """Removes full buckets, which equal missing ones. It checks two for each one that is added."""
+        for _ in range(2):
+            oldest, full_at_s = next(iter(self._full_at_s.items()))
+            if full_at_s > now_s and len(self._full_at_s) <= self._max_buckets:
+                return
+            self._remove(oldest)
+            if not self._full_at_s:
+                return
+
+    def _remove(self, key: str) -> None:
+        del self._full_at_s[key]
+
+
+class SharedBuckets(Buckets):
+    """Buckets of which other processes give something away, too."""
+
+    def __init__(self, rate: Rate, max_buckets: int = MAX_BUCKETS) -> None:
+        super().__init__(rate, max_buckets)
+        self._unshared_s: dict[str, float] = {}
+        """What was taken here since other processes were last told, as the time in which it fills up again."""
+
+    def take(self, key: str, amount: float, now_s: float) -> None:
+        self._unshared_s[key] = self._unshared_s.get(key, 0.0) + amount / self._rate.per_s
+        super().take(key, amount, now_s)
 
     def unshared(self, now_s: float) -> Mapping[str, float]:
         """Returns what other processes should know: takings from buckets of which a tenth or more is used."""
@@ -111,16 +133,9 @@ class Buckets:
             self._unshared_s[key] = max(0.0, self._unshared_s.get(key, 0.0) - use_s)
             self._full_at_s[key] = now_s + full_in_s + self._unshared_s[key]
 
-    def _forget(self, now_s: float) -> None:
-        """Removes full buckets, which equal missing ones. It checks two for each one that is added."""
-        for _ in range(2):
-            oldest, full_at_s = next(iter(self._full_at_s.items()))
-            if full_at_s > now_s and len(self._full_at_s) <= self._max_buckets:
-                return
-            del self._full_at_s[oldest]
-            self._unshared_s.pop(oldest, None)
-            if not self._full_at_s:
-                return
+    def _remove(self, key: str) -> None:
+        super()._remove(key)
+        self._unshared_s.pop(key, None)
 
 
 _Touched = tuple[Buckets, str]
@@ -132,7 +147,8 @@ class Quota:
 
     def __init__(self, limits: Mapping[Kind, Limit] = LIMITS, max_buckets: int = MAX_BUCKETS) -> None:
         self._buckets = {
-            (kind, account): Buckets(rate, max_buckets)
+            # A session is in one process only.
+            (kind, account): (Buckets if account == "session" else SharedBuckets)(rate, max_buckets)
             for kind, limit in limits.items()
             for account in ("session", "user", "address")
             if (rate := getattr(limit, account)) is not None
@@ -161,11 +177,11 @@ class Quota:
 
     def unshared(self, now_s: float) -> Mapping[str, float]:
         """Returns what users and addresses have used here that other processes should know of, as the seconds in which
-        it fills up again. A session is in one process only."""
+        it fills up again."""
         return {
             f"{kind}:{account}:{key}": use_s
             for (kind, account), buckets in self._buckets.items()
-            if account != "session"
+            if isinstance(buckets, SharedBuckets)
             for key, use_s in buckets.unshared(now_s).items()
         }
 
@@ -173,7 +189,9 @@ class Quota:
         """Notes that the other processes know of `uses_s`, and after how many seconds each bucket is full again."""
         for name, use_s in uses_s.items():
             kind, account, key = name.split(":", 2)
-            self._buckets[Kind(kind), account].share(key, use_s, full_in_s[name], now_s)
+            buckets = self._buckets[Kind(kind), account]
+            assert isinstance(buckets, SharedBuckets)
+            buckets.share(key, use_s, full_in_s[name], now_s)
 
     def _touched(self, kind: Kind, who: Account) -> list[_Touched]:
         accounts = (("session", who.session), ("user", who.user), ("address", _network(who.address)))

@@ -1,9 +1,8 @@
 """Decides who a caller is, and ends the sessions whose access token is no longer valid."""
 
-import asyncio
 import math
 from collections import Counter
-from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from antiphon.clock import Clock
@@ -16,8 +15,7 @@ from antiphon.security.quota import Account, Kind, Quota
 from antiphon.security.tokens import hash_token, is_token
 from antiphon.server.refusals import RefusalCounts, RefusalLog, RefusalReason
 from antiphon.session.hub import Hub
-from antiphon.storage.base import StorageError
-from antiphon.storage.changes import Topic
+from antiphon.storage.changes import Topic, repeat, wait_for_change
 from antiphon.storage.people import BlockStore, TokenStore
 from antiphon.telemetry.log import get_logger
 
@@ -99,20 +97,10 @@ log = get_logger(__name__)
 
 async def end_revoked(hub: Hub, tokens: TokenStore) -> None:
     """Checks the sessions of this process until it is cancelled: open sockets, requests and parked sessions."""
-    is_down = False
     changed = hub.stores.changes.subscribe(Topic.PEOPLE)
-    while True:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CHECK_EVERY_S):
-                await changed.wait()
-        changed.clear()
-        try:
-            await _end_revoked_once(hub, tokens)
-            is_down = False
-        except StorageError as error:
-            if not is_down:
-                log.warning("token_check_failed", error=str(error))
-            is_down = True
+    await repeat(
+        partial(_end_revoked_once, hub, tokens), partial(wait_for_change, changed, CHECK_EVERY_S), "token_check_failed"
+    )
 
 
 async def _end_revoked_once(hub: Hub, tokens: TokenStore) -> None:

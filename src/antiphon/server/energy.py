@@ -4,7 +4,8 @@ Users see and change their own sessions. A caller who needs no token is the oper
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -106,7 +107,8 @@ async def set_energy(deps: HttpDeps, request: Request, caller: Caller) -> Respon
     sessions = _sessions_of(deps, caller)
     if not sessions:
         raise Refusal(RefusalCode.NOT_FOUND, "There is no session whose energy could be set.")
-    await asyncio.gather(*(_set_level(each, body) for each in sessions))
+    with _refusing():
+        await asyncio.gather(*(_set_level(each, body) for each in sessions))
     return reply(ChangedSessions(tuple(map(describe_session, sessions))))
 
 
@@ -132,13 +134,20 @@ def offer_commands(nodes: Nodes) -> None:
 async def _tell(deps: HttpDeps, caller: Caller, session_id: str, kind: str, body: Any = None) -> SessionEnergy:
     """Has a session do it, in whichever process it runs."""
     active = deps.hub.sessions.get(session_id)
-    if active is not None and _may_change(caller, active):
-        return msgspec.convert(await _HANDLERS[kind](active, body), SessionEnergy)
-    owner = caller.user if caller.authenticated else None
-    if all(each.id != session_id for each in await deps.nodes.elsewhere(owner)):
-        raise Refusal(RefusalCode.NOT_FOUND, "There is no such session. It may have ended.")
-    try:
+    with _refusing():
+        if active is not None and _may_change(caller, active):
+            return msgspec.convert(await _HANDLERS[kind](active, body), SessionEnergy)
+        owner = caller.user if caller.authenticated else None
+        if all(each.id != session_id for each in await deps.nodes.elsewhere(owner)):
+            raise Refusal(RefusalCode.NOT_FOUND, "There is no such session. It may have ended.")
         return msgspec.convert(await deps.nodes.tell(session_id, kind, body), SessionEnergy)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Tells the caller why a session could not do it, in this process or in another."""
+    try:
+        yield
     except CommandRefused as refused:
         raise Refusal(RefusalCode.DEADLINE, str(refused)) from None
 
@@ -179,7 +188,7 @@ async def _carry_out(active: ActiveSession, work: Callable[[], None]) -> None:
     await asyncio.wait(awaited, timeout=WAIT_S, return_when=asyncio.FIRST_COMPLETED)
     if not done.done():
         done.cancel()
-        raise Refusal(RefusalCode.DEADLINE, "The session is busy, or has ended. Try again.")
+        raise CommandRefused("busy", "The session is busy, or has ended. Try again.")
 
 
 def describe_ladder(ladder: Ladder) -> LadderState:

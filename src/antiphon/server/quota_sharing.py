@@ -1,33 +1,24 @@
 """Makes the limits of users and addresses hold for all processes together."""
 
 import asyncio
+from functools import partial
 from typing import Final
 
 from antiphon.clock import Clock
 from antiphon.security.quota import Quota
-from antiphon.storage.base import StorageError
+from antiphon.storage.changes import repeat
 from antiphon.storage.limits import LimitStore
-from antiphon.telemetry.log import get_logger
 
 SHARE_EVERY_S: Final = 1.0
 """For so long, and for a tenth of a limit, a process decides alone. In return no request waits for the database."""
 
-log = get_logger(__name__)
-
 
 async def share_quota(quota: Quota, limits: LimitStore, clock: Clock) -> None:
-    """Tells other processes what was used here, and learns what was used there, until it is cancelled."""
-    is_down = False
-    while True:
-        await asyncio.sleep(SHARE_EVERY_S)
-        try:
-            await share_once(quota, limits, clock)
-            is_down = False
-        except StorageError as error:
-            # The limits hold in this process. What was used is told as soon as the database can be reached.
-            if not is_down:
-                log.warning("limits_not_shared", error=str(error))
-            is_down = True
+    """Tells other processes what was used here, and learns what was used there, until it is cancelled.
+
+    While the database is away, the limits hold in this process, and what was used is told afterwards.
+    """
+    await repeat(partial(share_once, quota, limits, clock), partial(asyncio.sleep, SHARE_EVERY_S), "limits_not_shared")
 
 
 async def share_once(quota: Quota, limits: LimitStore, clock: Clock) -> None:

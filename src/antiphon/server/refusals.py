@@ -167,7 +167,7 @@ AUTH_REASONS: Final = (
     RefusalReason.WRONG_TOKENS,
     RefusalReason.BLOCKED,
 )
-"""Those that concern who the caller is. The others concern the request."""
+"""The reasons that are about the caller. All others are about the request."""
 
 RefusalCounts = Counter[RefusalReason]
 

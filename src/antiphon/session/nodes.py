@@ -18,7 +18,7 @@ from antiphon.session.active import ActiveSession
 from antiphon.session.hub import Hub
 from antiphon.session.state import RESTING
 from antiphon.storage.base import StorageError
-from antiphon.storage.changes import Changes, Topic
+from antiphon.storage.changes import Changes, Topic, repeat, wait_for_change
 from antiphon.storage.commands import CommandStore, SessionCommand
 from antiphon.storage.sessions import SessionRecord
 from antiphon.telemetry.log import get_logger
@@ -29,8 +29,6 @@ PAUSE_S: Final = 0.05
 """How long hints are collected before the database is asked."""
 REACH_S: Final = 5.0
 """How long the process that runs a session may take until it has carried out a short command."""
-
-WATCHED: Final = (Topic.COMMANDS, Topic.CONVERSATIONS, Topic.PEOPLE)
 
 Handler = Callable[[ActiveSession, Any], Awaitable[Any]]
 """Carries out a command in a session of this process. What it gets and returns can be written as JSON."""
@@ -73,7 +71,7 @@ class Nodes:
         self._list_sessions = list_sessions
         self._handlers: dict[str, Handler] = {}
         self._working: set[asyncio.Task[None]] = set()
-        self._changed = [changes.subscribe(topic) for topic in WATCHED]
+        self._changed = changes.subscribe(Topic.COMMANDS, Topic.CONVERSATIONS, Topic.PEOPLE)
 
     def offer(self, kind: str, handler: Handler) -> None:
         """Has the commands of a kind carried out by `handler`, in the sessions of this process."""
@@ -99,7 +97,7 @@ class Nodes:
         try:
             async with asyncio.timeout(within_s):
                 while True:
-                    await _wait(done, POLL_S)
+                    await wait_for_change(done, POLL_S)
                     found = await self._commands.results([command.id])
                     if command.id in found:
                         break
@@ -116,19 +114,8 @@ class Nodes:
 
     async def run(self) -> None:
         """Looks for what other processes have left for the sessions of this one, until it is cancelled."""
-        is_down = False
         try:
-            while True:
-                await self._wait()
-                try:
-                    await self.look()
-                    is_down = False
-                except StorageError as error:
-                    if not is_down:
-                        log.warning("other_nodes_not_heard", error=str(error))
-                    is_down = True
-                except Exception:
-                    log.exception("other_nodes_not_heard")
+            await repeat(self.look, self._wait, "other_nodes_not_heard")
         finally:
             for task in self._working:
                 task.cancel()
@@ -150,16 +137,8 @@ class Nodes:
                 active.runner.post(partial(active.runner.client.tell_unblocked, now_ms))
 
     async def _wait(self) -> None:
-        waiting = [asyncio.create_task(event.wait()) for event in self._changed]
-        try:
-            await asyncio.wait(waiting, timeout=POLL_S, return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.sleep(PAUSE_S)
-        finally:
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
-        for event in self._changed:
-            event.clear()
+        await wait_for_change(self._changed, POLL_S)
+        await asyncio.sleep(PAUSE_S)
 
     async def _carry_out(self, active: ActiveSession, command: SessionCommand) -> None:
         handler = self._handlers.get(command.kind)
@@ -192,10 +171,3 @@ async def _read_turns_of_others(active: ActiveSession) -> None:
         runner.is_behind = True
         if not active.speaks_only:
             runner.tell_history()
-
-
-async def _wait(event: asyncio.Event, timeout_s: float) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(timeout_s):
-            await event.wait()
-    event.clear()

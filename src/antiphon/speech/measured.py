@@ -1,7 +1,7 @@
 """Wrappers that measure any speech engine: how long its requests take, and how they fail."""
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from typing import Final
 
 from antiphon.speech.base import (
@@ -13,8 +13,8 @@ from antiphon.speech.base import (
     SpeechUnreachable,
     Synthesizer,
     Urgency,
-    Voice,
 )
+from antiphon.speech.wrappers import WrappedRecognizer, WrappedSynthesizer
 from antiphon.telemetry.metrics import EngineStats
 
 UNEXPECTED: Final = "unexpected"
@@ -30,16 +30,10 @@ def measure_recognizer(recognizer: Recognizer, stats: EngineStats) -> Recognizer
     return MeasuredRecognizer(recognizer, stats)
 
 
-class MeasuredRecognizer:
-    """Closing it closes the recogniser."""
-
+class MeasuredRecognizer(WrappedRecognizer):
     def __init__(self, recognizer: Recognizer, stats: EngineStats) -> None:
-        self._recognizer = recognizer
+        super().__init__(recognizer)
         self._stats = stats
-
-    @property
-    def name(self) -> str:
-        return self._recognizer.name
 
     async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
         started_s = time.perf_counter()
@@ -50,9 +44,6 @@ class MeasuredRecognizer:
             raise
         self._stats.note_success((time.perf_counter() - started_s) * 1_000)
         return text
-
-    async def aclose(self) -> None:
-        await self._recognizer.aclose()
 
 
 class _MeasuredNamePreferring(MeasuredRecognizer):
@@ -67,25 +58,11 @@ class _MeasuredNamePreferring(MeasuredRecognizer):
         return MeasuredRecognizer(self._names.preferring(phrases), self._stats)
 
 
-class MeasuredSynthesizer:
-    """Closing it closes the synthesiser."""
-
+class MeasuredSynthesizer(WrappedSynthesizer):
     def __init__(self, synthesizer: Synthesizer, stats: EngineStats) -> None:
-        self._synthesizer = synthesizer
+        super().__init__(synthesizer)
         self._stats = stats
         stats.begin(synthesizer.name, KINDS)
-
-    @property
-    def name(self) -> str:
-        return self._synthesizer.name
-
-    @property
-    def output_hz(self) -> int:
-        return self._synthesizer.output_hz
-
-    @property
-    def voices(self) -> Sequence[Voice]:
-        return self._synthesizer.voices
 
     async def speak(
         self,
@@ -114,9 +91,6 @@ class MeasuredSynthesizer:
             if isinstance(sounds, AsyncGenerator):
                 await sounds.aclose()
         self._stats.note_success((spent_s + time.perf_counter() - resumed_s) * 1_000)
-
-    async def aclose(self) -> None:
-        await self._synthesizer.aclose()
 
 
 def _note_failure(stats: EngineStats, error: Exception, urgency: Urgency) -> None:

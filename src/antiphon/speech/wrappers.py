@@ -14,16 +14,11 @@ MAX_ENTRY_SHARE: Final = 1 / 8
 """The largest share of the cache for one entry: longer texts are seldom repeated, and would evict those that are."""
 
 
-class CachingSynthesizer:
-    """Caches what a synthesiser has spoken, and evicts the least recently used. Closing it closes the synthesiser."""
+class WrappedSynthesizer:
+    """What every wrapper takes from the synthesiser inside. Closing it closes the synthesiser."""
 
-    def __init__(self, synthesizer: Synthesizer, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, synthesizer: Synthesizer) -> None:
         self._synthesizer = synthesizer
-        self._max_bytes = max_bytes
-        self._sounds: OrderedDict[SpeechRequest, tuple[Sound, ...]] = OrderedDict()
-        self._bytes = 0
-        self._fixed: set[str] = set()
-        """Texts that were warmed: they are evicted last."""
 
     @property
     def name(self) -> str:
@@ -36,6 +31,21 @@ class CachingSynthesizer:
     @property
     def voices(self) -> Sequence[Voice]:
         return self._synthesizer.voices
+
+    async def aclose(self) -> None:
+        await self._synthesizer.aclose()
+
+
+class CachingSynthesizer(WrappedSynthesizer):
+    """Caches what a synthesiser has spoken, and evicts the least recently used."""
+
+    def __init__(self, synthesizer: Synthesizer, max_bytes: int = MAX_BYTES) -> None:
+        super().__init__(synthesizer)
+        self._max_bytes = max_bytes
+        self._sounds: OrderedDict[SpeechRequest, tuple[Sound, ...]] = OrderedDict()
+        self._bytes = 0
+        self._fixed: set[str] = set()
+        """Texts that were warmed: they are evicted last."""
 
     async def warm(self, texts: Iterable[str], *, voice: str | None = None, speed: float = 1.0) -> None:
         """Fills the cache with these texts, clause by clause as an answer is spoken. Raises `SpeechError`."""
@@ -75,7 +85,7 @@ class CachingSynthesizer:
     async def aclose(self) -> None:
         self._sounds.clear()
         self._bytes = 0
-        await self._synthesizer.aclose()
+        await super().aclose()
 
     def _known(self, voice: str | None) -> str | None:
         """Returns the voice that is used: the default replaces an unknown one."""
@@ -100,8 +110,8 @@ def _bytes(sounds: Sequence[Sound]) -> int:
 OPTIONAL_WORK_REFUSED: Final = "This recogniser does no optional work."
 
 
-class UrgentOnlyRecognizer:
-    """Refuses optional work, for a recogniser whose requests cost money. Closing it closes the recogniser."""
+class WrappedRecognizer:
+    """What every wrapper takes from the recogniser inside. Closing it closes the recogniser."""
 
     def __init__(self, recognizer: Recognizer) -> None:
         self._recognizer = recognizer
@@ -110,10 +120,14 @@ class UrgentOnlyRecognizer:
     def name(self) -> str:
         return self._recognizer.name
 
+    async def aclose(self) -> None:
+        await self._recognizer.aclose()
+
+
+class UrgentOnlyRecognizer(WrappedRecognizer):
+    """Refuses optional work, for a recogniser whose requests cost money."""
+
     async def recognize(self, pcm: bytes, urgency: Urgency = Urgency.NOW) -> str:
         if urgency is Urgency.IDLE:
             raise SpeechBusy(OPTIONAL_WORK_REFUSED)
         return await self._recognizer.recognize(pcm, urgency)
-
-    async def aclose(self) -> None:
-        await self._recognizer.aclose()

@@ -2,9 +2,15 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from enum import StrEnum
 from typing import Final, Protocol
+
+from antiphon.storage.base import StorageError
+from antiphon.telemetry.log import get_logger
+
+log = get_logger(__name__)
 
 
 class Topic(StrEnum):
@@ -27,8 +33,8 @@ class Changes(Protocol):
     It is only a hint and may be lost, so whoever waits must also look from time to time.
     """
 
-    def subscribe(self, topic: Topic) -> asyncio.Event:
-        """Returns an event that is set after each change. Whoever waits for it clears it."""
+    def subscribe(self, *topics: Topic) -> asyncio.Event:
+        """Returns an event that is set after each change of one of these kinds. `wait_for_change` waits for it."""
         ...
 
     def unsubscribe(self, event: asyncio.Event) -> None:
@@ -50,9 +56,10 @@ class LocalChanges:
     def __init__(self) -> None:
         self._events: defaultdict[Topic, list[asyncio.Event]] = defaultdict(list)
 
-    def subscribe(self, topic: Topic) -> asyncio.Event:
+    def subscribe(self, *topics: Topic) -> asyncio.Event:
         event = asyncio.Event()
-        self._events[topic].append(event)
+        for topic in topics:
+            self._events[topic].append(event)
         return event
 
     def unsubscribe(self, event: asyncio.Event) -> None:
@@ -70,3 +77,28 @@ class LocalChanges:
 
     async def aclose(self) -> None:
         pass
+
+
+async def wait_for_change(event: asyncio.Event, timeout_s: float) -> None:
+    """Waits until something has changed, or until it is time to look all the same."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
+    event.clear()
+
+
+async def repeat(work: Callable[[], Awaitable[None]], pause: Callable[[], Awaitable[None]], failure: str) -> None:
+    """Does the work after each pause, until it is cancelled. A failure is logged under this name, and the work goes on;
+    an outage of the database is logged once."""
+    is_down = False
+    while True:
+        await pause()
+        try:
+            await work()
+            is_down = False
+        except StorageError as error:
+            if not is_down:
+                log.warning(failure, error=str(error))
+            is_down = True
+        except Exception:
+            log.exception(failure)

@@ -11,14 +11,13 @@ A ring goes to every session that was connected when it rang, and if there was n
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Final, Protocol
 
 from antiphon.clock import Clock
 from antiphon.services.reminders import wording
 from antiphon.services.reminders.service import ReminderService, next_due_ms
 from antiphon.storage.base import StorageError
-from antiphon.storage.changes import Topic
+from antiphon.storage.changes import Topic, wait_for_change
 from antiphon.storage.reminders import Delivery, OpenRing, ReminderStore, Ring
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.capabilities.reminders import DueReminder
@@ -94,11 +93,7 @@ class Scheduler:
         """Runs until it is cancelled."""
         try:
             while True:
-                delay_s = await self._step()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(delay_s):
-                        await self._changed.wait()
-                self._changed.clear()
+                await wait_for_change(self._changed, await self._step())
         finally:
             await self._stop_telling()
 

@@ -47,7 +47,7 @@ def copy_database(source: Path | str, target: Path | str, on_progress: OnProgres
     in one transaction: if it fails, nothing has changed.
     """
     with opened(source) as reading, opened(target) as writing, _explained(target):
-        begin_snapshot(reading)
+        _begin_snapshot(reading)
         total = sum(_count(reading, table) for table in metadata.sorted_tables)
         copying = _Copying(reading, writing, lambda done: on_progress(done, total))
         if replaces:
@@ -76,7 +76,7 @@ def has_rows(place: str) -> bool:
         return any(connection.execute(select(1).select_from(table).limit(1)).first() for table in tables)
 
 
-def begin_snapshot(connection: Connection) -> None:
+def _begin_snapshot(connection: Connection) -> None:
     """Begins a transaction that sees the database as of now, whatever is written meanwhile."""
     connection.exec_driver_sql("BEGIN")
     if connection.dialect.name == "postgresql":

@@ -42,7 +42,7 @@ class SqlLimitStore:
 
         def write(connection: Connection) -> float:
             connection.execute(self._begin, {"user": user, "tool": tool, "times": b"[]", "until_ms": 0})
-            # Whoever counts the same calls at the same time waits here.
+            # Another process that counts calls of this tool by this user waits here.
             times = json.decode(connection.execute(_LOCK, keys).scalar_one(), type=list[int])
             now_ms: int = connection.execute(self._now).scalar_one()
             made = [at_ms for at_ms in times if at_ms > now_ms - window_ms]

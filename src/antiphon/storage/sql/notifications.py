@@ -35,10 +35,10 @@ class PostgresChanges(LocalChanges):
         self._sending: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
 
-    def subscribe(self, topic: Topic) -> asyncio.Event:
+    def subscribe(self, *topics: Topic) -> asyncio.Event:
         if self._listening is None:
             self._listening = asyncio.create_task(self._listen())
-        return super().subscribe(topic)
+        return super().subscribe(*topics)
 
     def announce(self, topic: Topic) -> None:
         super().announce(topic)

@@ -29,7 +29,7 @@ def speak(mixer: Mixer, seconds: float, *, from_s: float, level: int = LOUD, clo
 
 
 def sound(frames: Frames, channel: int) -> list[tuple[float, float]]:
-    """Where there is sound on a channel: the beginning and the end of each stretch, in seconds."""
+    """Returns the beginning and the end of each stretch of sound on a channel, in seconds."""
     loud = np.abs(frames[:, channel].astype(np.int32)) > LOUD // 20
     places = np.flatnonzero(loud)
     if not len(places):
