@@ -48,3 +48,10 @@ def postgres() -> Iterator[PostgresServer]:
 def postgres_url(postgres: PostgresServer) -> str:
     """The address of a Postgres database with empty tables."""
     return postgres.empty_database()
+
+
+@pytest.fixture(scope="session")
+def postgres_with_pgvector() -> Iterator[PostgresServer]:
+    """The same with pgvector."""
+    with run_postgres(has_pgvector=True) as server:
+        yield server

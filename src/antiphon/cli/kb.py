@@ -179,12 +179,16 @@ def reindex(
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
-    """Compute the vectors that are missing, after `antiphon models pull minilm` or `kb add --words-only`."""
+    """Compute the vectors that are missing, after `antiphon models pull minilm` or `kb add --words-only`.
+
+    A Postgres server with pgvector also gets an index of the vectors, if it has none yet."""
     done = asyncio.run(_reindex(settings_for(config), all))
     if json:
         _print_json(done)
         return
     typer.echo(f"{done['records']} records in {done['passages']} passages, {done['vectors']} of them with a vector.")
+    if done["indexed"]:
+        typer.echo("Postgres searches them with pgvector.")
     if done["problem"] is not None:
         typer.echo(f"No vectors were computed: {_because(done['problem'])}", err=True)
 
@@ -291,7 +295,10 @@ async def _reindex(settings: "Settings", all: bool) -> dict[str, Any]:
             counts = await knowledge.reindex(
                 all=all, on_progress=lambda done, total: progress.update(task, completed=done, total=total)
             )
-            return {**asdict(counts), "problem": await knowledge.problem()}
+            progress.remove_task(task)
+            progress.add_task("Making the index of the vectors", total=None)
+            indexed = await knowledge.store.make_vector_index(anew=all)
+            return {**asdict(counts), "indexed": indexed, "problem": await knowledge.problem()}
 
 
 def _wanted(user: str | None, namespace: str | None, type: str | None, tags: Sequence[str] | None) -> "Readable":

@@ -201,6 +201,21 @@ class KnowledgeStore(Protocol):
         """Deletes all vectors, since those to come are of another model."""
         ...
 
+    async def make_vector_index(self, *, most: int | None = None, anew: bool = False) -> bool:
+        """Has the database make an index of the vectors, unless it has one or cannot have one. Returns whether it has
+        one then. With `most`, it is not made for more vectors than that, since it keeps searches waiting: 20,000
+        vectors take about 10 s. With `anew`, one that is there is made again."""
+        ...
+
+    async def has_vector_index(self) -> bool:
+        """Whether the database finds the nearest vectors. Otherwise whoever searches compares them in memory."""
+        ...
+
+    async def nearest(self, question: Sequence[float], readable: Readable, limit: int) -> Sequence[tuple[int, float]]:
+        """Returns the readable passages whose vectors are the nearest, with their similarity, the best first. It needs
+        `has_vector_index`, and finds nearly all of them."""
+        ...
+
     async def reindex(self) -> int:
         """Makes the full-text index anew, and returns the number of passages."""
         ...

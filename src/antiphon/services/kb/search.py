@@ -1,7 +1,7 @@
 """Hybrid search: by words (BM25) and by meaning (vectors), merged by reciprocal rank."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Final
@@ -41,12 +41,15 @@ class Ranked:
 
 
 class HybridSearch:
-    """Searches a store, with an embedding model or without one. The vectors are kept in memory."""
+    """Searches a store, with an embedding model or without one. The vectors are kept in memory, unless the database has
+    an index of them."""
 
     def __init__(self, store: KnowledgeStore, embedders: LazyEmbedder) -> None:
         self._store = store
         self._embedders = embedders
         self._index: VectorIndex | None = None
+        self._is_indexed = False
+        """Whether the database has an index of the vectors."""
         self._known: KnowledgeState | None = None
         """The state of the store that the vectors are of."""
         self._following = asyncio.Lock()
@@ -62,9 +65,8 @@ class HybridSearch:
         """Returns the best records, and whether meaning was compared."""
         await self.follow()
         weights = await self.weigh(query)
-        among = await self._store.readable_passages(readable) if readable.is_filtered else None
         by_words, by_meaning = await asyncio.gather(
-            self._find_words(weights, readable, limit), self._find_meaning(query, readable, among, limit)
+            self._find_words(weights, readable, limit), self._find_meaning(query, readable, limit)
         )
         similarity = dict(by_meaning or ())
         known = {hit.passage: hit for hit in by_words}
@@ -103,15 +105,18 @@ class HybridSearch:
             if state == self._known:
                 return
             self._frequencies.clear()
-            self._passages = (await self._store.counts()).passages
-            await self._load(state)
+            counts = await self._store.counts()
+            self._passages = counts.passages
+            embedder = await self._embedders.get() if state.embedder and counts.vectors else None
+            has_vectors = embedder is not None and embedder.name == state.embedder
+            self._is_indexed = has_vectors and await self._store.has_vector_index()
+            if not has_vectors or self._is_indexed:
+                self._index = None
+            else:
+                await self._load(state)
             self._known = state
 
     async def _load(self, state: KnowledgeState) -> None:
-        embedder = await self._embedders.get() if state.embedder else None
-        if embedder is None or embedder.name != state.embedder:
-            self._index = None
-            return
         from antiphon.services.kb.vectors import VectorIndex
 
         index = self._index if self._known is not None and self._known.epoch == state.epoch else None
@@ -168,18 +173,20 @@ class HybridSearch:
             return rarest, True
         return chosen, False
 
-    async def _find_meaning(
-        self, query: str, readable: Readable, among: Collection[int] | None, limit: int
-    ) -> list[tuple[int, float]] | None:
-        index = self._index
-        embedder = None if index is None or not len(index) else await self._embedders.get()
-        if index is None or embedder is None:
+    async def _find_meaning(self, query: str, readable: Readable, limit: int) -> list[tuple[int, float]] | None:
+        index, most = self._index, max(CANDIDATES, limit)
+        embedder = await self._embedders.get() if index is not None or self._is_indexed else None
+        if embedder is None:
             return None
         [question] = await embedder.embed([query])
-        places = {(str(namespace), SHARED) for namespace in readable.namespaces}
-        if Namespace.PERSONAL in readable.namespaces:
-            places.add((str(Namespace.PERSONAL), readable.user))
-        nearest = await asyncio.to_thread(index.search, question, max(CANDIDATES, limit), places=places, among=among)
+        if index is None:
+            nearest = await self._store.nearest(question.tolist(), readable, most)
+        else:
+            among = await self._store.readable_passages(readable) if readable.is_filtered else None
+            places = {(str(namespace), SHARED) for namespace in readable.namespaces}
+            if Namespace.PERSONAL in readable.namespaces:
+                places.add((str(Namespace.PERSONAL), readable.user))
+            nearest = await asyncio.to_thread(index.search, question, most, places=places, among=among)
         return [(passage, similarity) for passage, similarity in nearest if similarity >= RELATED]
 
 

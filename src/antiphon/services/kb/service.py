@@ -16,7 +16,7 @@ from antiphon.services.kb.records import LINK, check_record, clean_tag, full_rec
 from antiphon.services.kb.search import HybridSearch, Ranked
 from antiphon.services.kb.snippets import snippet
 from antiphon.services.kb.terms import stem, stems, terms
-from antiphon.storage.base import StoreUnavailable
+from antiphon.storage.base import StorageError, StoreUnavailable
 from antiphon.storage.knowledge import (
     Counts,
     KnowledgeStore,
@@ -27,6 +27,7 @@ from antiphon.storage.knowledge import (
     Record,
     RecordType,
 )
+from antiphon.telemetry.log import get_logger
 from antiphon.tools.capabilities.kb import Answer, Evidence, Found, FullRecord, StoredLink
 from antiphon.tools.context import SessionView
 from antiphon.tools.errors import ErrorType, ToolError
@@ -37,10 +38,14 @@ if TYPE_CHECKING:
 STAGED_AT_ONCE: Final = 200
 """How many records are stored in one transaction. It takes about 50 ms, for which a conversation may have to wait."""
 EMBEDDED_AT_ONCE: Final = 32
+INDEXED_AT_START: Final = 5_000
+"""How many vectors the database may index when a server starts, which takes two or three seconds. `antiphon kb reindex`
+makes the index for any number of them."""
 STALE_MS: Final = 6 * 60 * 60 * 1000
 """An import that has not ended after this time has failed."""
 LINKS_READ: Final = 20
 
+log = get_logger(__name__)
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
@@ -68,7 +73,13 @@ class Knowledge:
         return self._search.vectors
 
     async def warm(self) -> None:
-        """Loads the vectors and the embedding model, if there are vectors, so that the first search is not slow."""
+        """Loads the vectors and the embedding model, if there are vectors, so that the first search is not slow. A
+        database that can have an index of the vectors gets it now, unless making it would keep searches waiting."""
+        try:
+            if not await self.store.make_vector_index(most=INDEXED_AT_START):
+                log.debug("vectors_kept_in_memory")
+        except StorageError as error:
+            log.warning("vector_index_not_made", error=str(error))
         await self._search.follow()
 
     # Who may read what.

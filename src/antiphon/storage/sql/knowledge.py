@@ -34,6 +34,7 @@ from antiphon.storage.knowledge import (
     RecordConflict,
     RecordType,
 )
+from antiphon.storage.sql import vector_index
 from antiphon.storage.sql.connections import Connections, KeyTakenError
 from antiphon.storage.sql.full_text import index_of
 from antiphon.storage.sql.tables import kb_passages as passages
@@ -57,7 +58,7 @@ _NEW: Final = records.alias("new")
 _OLD: Final = records.alias("old")
 
 _ADD_PASSAGE: Final = insert(passages)
-_ADD_RECORD: Final = insert(records).returning(records.c.seq)
+_ADD_RECORDS: Final = insert(records).returning(records.c.seq, sort_by_parameter_order=True)
 _REPLACE: Final = (
     update(records)
     .where(
@@ -151,9 +152,10 @@ class SqlKnowledgeStore:
 
     async def stage(self, batch: str, staged: Sequence[tuple[Record, Sequence[Passage]]]) -> None:
         def write(connection: Connection) -> None:
-            seqs = [_stage(connection, batch, record, parts) for record, parts in staged]
-            index_of(connection).add(connection, seqs)
+            index_of(connection).add(connection, _stage(connection, batch, staged))
 
+        if not staged:
+            return
         try:
             await self._connections.in_transaction(write)
         except KeyTakenError as error:
@@ -298,6 +300,30 @@ class SqlKnowledgeStore:
 
         await self._connections.in_transaction(write, is_long=True)
 
+    async def make_vector_index(self, *, most: int | None = None, anew: bool = False) -> bool:
+        def write(connection: Connection) -> bool:
+            if not vector_index.make_index(connection, anew=anew):
+                return False
+            connection.execute(_CHANGE)
+            return True
+
+        if self._connections.dialect == "sqlite":
+            return False
+        if not anew and await self.has_vector_index():
+            return True
+        if most is not None and (await self.counts()).vectors > most:
+            return False
+        return await self._connections.in_transaction(write, is_long=True)
+
+    async def has_vector_index(self) -> bool:
+        return await self._readers.autocommit(vector_index.has_index)
+
+    async def nearest(self, question: Sequence[float], readable: Readable, limit: int) -> Sequence[tuple[int, float]]:
+        statement = _select_nearest(readable)
+        return await self._readers.in_transaction(
+            lambda connection: vector_index.find_nearest(connection, statement, question, limit)
+        )
+
     async def reindex(self) -> int:
         def write(connection: Connection) -> int:
             index_of(connection).rebuild(connection)
@@ -314,12 +340,22 @@ class SqlKnowledgeStore:
             await self._connections.in_transaction(write)
 
 
-def _stage(connection: Connection, batch: str, record: Record, parts: Sequence[Passage]) -> int:
+def _stage(connection: Connection, batch: str, staged: Sequence[tuple[Record, Sequence[Passage]]]) -> list[int]:
+    """Adds records with their passages, in few statements: each is a round trip to the server. Returns the numbers of
+    the records."""
+    rows = [_row_of(record) | {"batch": batch} for record, _ in staged]
+    seqs = list(connection.scalars(_ADD_RECORDS, rows))
+    parts = zip(seqs, (parts for _, parts in staged), strict=True)
+    connection.execute(
+        _ADD_PASSAGE,
+        [{"record_seq": seq, "text": part.text, "vector": part.vector} for seq, each in parts for part in each],
+    )
+    return seqs
+
+
+def _row_of(record: Record) -> dict[str, Any]:
     row = {name: getattr(record, name) for name in record.__struct_fields__ if name != "body"}
-    row |= {"tags": _write_tags(record.tags), "metadata": dict(record.metadata), "batch": batch}
-    seq = int(connection.execute(_ADD_RECORD, row).scalar_one())
-    connection.execute(_ADD_PASSAGE, [{"record_seq": seq, "text": part.text, "vector": part.vector} for part in parts])
-    return seq
+    return row | {"tags": _write_tags(record.tags), "metadata": dict(record.metadata)}
 
 
 def _publish_beside(connection: Connection, *, seq: int, id: str, owner: str) -> str:
@@ -369,6 +405,11 @@ def _select_hits(readable: Readable) -> Select[*tuple[Any, ...]]:
         .select_from(passages.join(records))
         .where(_NAMED, *_conditions(readable, are_named=True))
     )
+
+
+@lru_cache(64)
+def _select_nearest(readable: Readable) -> Select[*tuple[Any, ...]]:
+    return vector_index.select_nearest(*_conditions(readable))
 
 
 def _parts(seqs: Sequence[int]) -> Iterable[Sequence[int]]:

@@ -19,6 +19,7 @@ from antiphon.services.kb.snippets import SNIPPET_CHARS, sentences, snippet
 from antiphon.services.kb.terms import stem, terms
 from antiphon.storage.knowledge import Namespace
 from antiphon.storage.sql import Database, open_database
+from tests.fakes.postgres import PostgresServer
 from tests.unit.services.kb.handbook import HANDBOOK, record
 
 pytestmark = pytest.mark.real_time
@@ -35,7 +36,7 @@ class TopicEmbedder:
         return self.embed_now(texts)
 
     def embed_now(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        rows = np.full((len(texts), 64), 0.01, np.float32)
+        rows = np.full((len(texts), 384), 0.001, np.float32)
         for row, text in zip(rows, texts, strict=True):
             for word, topic in TOPICS.items():
                 row[topic] += word in text.lower()
@@ -50,15 +51,24 @@ async def load() -> Embedder:
     return TopicEmbedder()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "pgvector"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
     """Where the database is: a file, or an address."""
-    return tmp_path / "a.db" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+    match request.param:
+        case "sqlite":
+            return tmp_path / "a.db"
+        case "postgres":
+            return str(request.getfixturevalue("postgres_url"))
+        case _:
+            server: PostgresServer = request.getfixturevalue("postgres_with_pgvector")
+            return server.empty_database()
 
 
 @pytest.fixture
-async def database(place: Path | str) -> AsyncIterator[Database]:
+async def database(place: Path | str, request: pytest.FixtureRequest) -> AsyncIterator[Database]:
     database = await open_database(place)
+    has_index = await database.knowledge.make_vector_index()
+    assert has_index == ("pgvector" in request.node.name)
     yield database
     await database.aclose()
 
@@ -94,6 +104,22 @@ async def test_changes_of_another_process_are_found_at_once(place: Path | str, d
         assert await ids(knowledge, "holiday") == []
     finally:
         await other.aclose()
+
+
+async def test_an_index_that_another_process_makes_replaces_the_vectors_in_memory(
+    postgres_with_pgvector: PostgresServer,
+) -> None:
+    database = await open_database(postgres_with_pgvector.make_database())
+    try:
+        knowledge = open_kb(database)
+        await knowledge.add([record("doc:a", "A", "Our vacation."), record("doc:b", "B", "A ship.")])
+        assert await ids(knowledge, "holiday") == ["doc:a"]
+        assert knowledge.vectors is not None
+        await open_kb(database).warm()
+        assert await ids(knowledge, "holiday") == ["doc:a"]
+        assert knowledge.vectors is None
+    finally:
+        await database.aclose()
 
 
 async def test_meaning_does_not_show_the_records_of_other_users(database: Database) -> None:
