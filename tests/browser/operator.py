@@ -1,29 +1,39 @@
-"""What an operator finds on a server in use: conversations, a call, sessions of two nodes, a blocked user."""
+"""What an operator finds on a server in use: conversations, a recorded call, sessions of two nodes, a blocked user."""
 
 import asyncio
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from antiphon.clock import SystemClock
 from antiphon.security.tokens import hash_token, make_token
+from antiphon.services.recordings.archive import make_name
+from antiphon.services.recordings.sound_file import FORMAT, SoundWriter
 from antiphon.storage.base import AuditLine
 from antiphon.storage.conversations import Conversation, Turn, VoiceCall
 from antiphon.storage.events import SessionEvent
 from antiphon.storage.knowledge import Namespace, Passage, Record, RecordType
 from antiphon.storage.people import TokenRecord
+from antiphon.storage.recordings import Mark, Recording
 from antiphon.storage.sessions import SessionRecord
 from antiphon.storage.sql import Database, open_database
 from antiphon.transcript import AssistantMessage, CallMade, Message, ToolMessage, UserMessage
+from tests.fakes.recorded import HZ
 
 TRAINS: Final = "6f1c2a9be04d4b7f8a51c0d2e3f40718"
 """The conversation with everything in it."""
 SECOND_MS: Final = 1_000
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 60 * MINUTE_MS
+EARLY_MS: Final = 700
+"""How long before its first words the recorded call began."""
+PLACES: Final = {1: 100, 4: 2_600, 5: 9_000, 8: 18_200, 9: 31_000, 10: 34_500}
+"""Where the turns of the recorded call begin in its recording, in milliseconds."""
 
 TITLES: Final = (
     ("ana", "Remind me to water the plants tomorrow"),
@@ -50,6 +60,7 @@ async def _fill(folder: Path, now_ms: int) -> str:
     try:
         await _add_conversations(database, now_ms)
         await _add_trains(database, now_ms - 4 * MINUTE_MS)
+        await _add_recording(database, folder / "data" / "recordings", now_ms - 4 * MINUTE_MS - EARLY_MS)
         await _add_sessions(database, now_ms)
         await _add_records(database, now_ms)
         await database.blocks.block("mallory", now_ms + 50 * MINUTE_MS, "Threatened another user.")
@@ -163,9 +174,45 @@ async def _add_trains(database: Database, at_ms: int) -> None:
     )
     summary = "Asked for trains to Porto and booked the one at 9:30."
     call = VoiceCall(
-        "k1", TRAINS, "ana", at_ms - 700, at_ms + 41_000, summary, ("gemini-live", "cascade"), 1, 10, (3, 2)
+        "k1", TRAINS, "ana", at_ms - EARLY_MS, at_ms + 41_000, summary, ("gemini-live", "cascade"), 1, 10, (3, 2)
     )
     await database.voice_calls.begin(call, None)
+
+
+async def _add_recording(database: Database, folder: Path, started_ms: int) -> None:
+    file = make_name()
+    duration_ms, size_bytes = _record(folder / file)
+    await database.recordings.add(
+        Recording(
+            id="9b0e5f7c21d84a3f",
+            conversation_id=TRAINS,
+            user="ana",
+            call_id="k1",
+            started_ms=started_ms,
+            duration_ms=duration_ms,
+            channels=2,
+            size_bytes=size_bytes,
+            format=FORMAT,
+            file=file,
+            node=socket.gethostname(),
+            marks=tuple(Mark(seq, at_ms) for seq, at_ms in PLACES.items()),
+        )
+    )
+
+
+def _record(path: Path) -> tuple[int, int]:
+    """Writes a tone from the place of each turn on, and returns the duration and the size of the recording."""
+    frames = np.zeros((41 * HZ, 2), np.float32)
+    for number, at_ms in enumerate(PLACES.values()):
+        tone = 0.2 * np.sin(2 * np.pi * 220 * (1 + number) / HZ * np.arange(2 * HZ))
+        first = HZ * at_ms // 1000
+        frames[first : first + len(tone), number % 2] = tone
+    path.parent.mkdir()
+    writer = SoundWriter(path, HZ, 2)
+    writer.write(frames)
+    writer.finish()
+    writer.close()
+    return writer.duration_ms, path.stat().st_size
 
 
 async def _add_sessions(database: Database, now_ms: int) -> None:

@@ -57,6 +57,12 @@ def take_picture(browser: Browser, server: ScriptedServer, theme: str, form: str
     return picture
 
 
+def hear_turn(visitor: Visitor) -> None:
+    """Plays the recording of the call from a turn on, and pauses it."""
+    visitor.find("button", "Play from 0:09").click()
+    visitor.find("button", "Pause", exact=True).click()
+
+
 def take_admin_pictures(browser: Browser, folder: Path) -> int:
     """Takes pictures of the operator's page on a real server, and returns how many."""
     with tempfile.TemporaryDirectory() as made:
@@ -71,6 +77,8 @@ def take_admin_pictures(browser: Browser, folder: Path) -> int:
                 expect(visitor.find("heading", level=1)).to_be_visible()
                 expect(visitor.page.get_by_text("Loading…")).to_have_count(0)
                 expect(visitor.page.get_by_text("Signed in as")).to_be_visible()
+                if form == "desktop" and operator.TRAINS in place:
+                    hear_turn(visitor)
                 visitor.page.wait_for_timeout(SETTLED_MS)
                 (folder / f"{name}.png").write_bytes(visitor.page.screenshot())
                 visitor.context.close()

@@ -179,6 +179,29 @@ def test_the_timeline_shows_calls_tools_latencies_and_changes_of_the_model(admin
     expect(booked.get_by_text("Result")).to_be_visible()
 
 
+def test_a_recorded_call_is_played_from_the_place_of_a_turn_and_audited_once(admin: Visitor) -> None:
+    admin.open(f"/admin#/conversations/{operator.TRAINS}")
+    timeline, player = admin.find("list", "Timeline"), admin.page.locator("audio")
+    expect(timeline.locator(".play-from")).to_have_count(len(operator.PLACES))
+    expect(player).to_have_count(0)
+    press(admin, "Play from 0:18")
+    expect(timeline.get_by_role("button", name="Pause")).to_be_focused()
+    expect(player).to_have_attribute("aria-label", "The recording of the call")
+    expect(player).to_be_in_viewport()
+    assert 18.2 <= player.evaluate("(player) => player.currentTime") < 30
+    assert player.evaluate("(player) => player.duration") == pytest.approx(41, abs=0.1)
+    admin.page.keyboard.press("Enter")
+    expect(timeline.get_by_role("button", name="Pause")).to_have_count(0)
+    assert player.evaluate("(player) => player.paused")
+    admin.evaluate(AXE)
+    assert find_faults(admin) == []
+    timeline.get_by_role("button", name="Play the recording").click()
+    expect(player).to_have_js_property("paused", False)
+    assert player.evaluate("(player) => player.currentTime") < 10
+    admin.find("link", "Audit of this conversation").click()
+    expect(admin.page.locator("tbody tr").filter(has_text="admin heard recording")).to_have_count(1)
+
+
 def test_a_server_that_is_gone_is_told_and_what_was_loaded_stays(admin: Visitor) -> None:
     expect(admin.page.locator("tbody tr")).to_have_count(3)
     admin.context.set_offline(True)

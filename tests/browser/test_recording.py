@@ -18,7 +18,8 @@ HISTORY: Final = "Conversations and calls"
 SCRIPT: Final[tuple[Step, ...]] = (Hear("What time is it?", after_ms=2_000), Say("It is noon.", audio_ms=500))
 RECORDED: Final = "This call is being recorded."
 MODELS: Final = {"models": [{"name": "scripted", "mode": "voice"}]}
-LOADED: Final = "(player) => player.readyState >= 1 && player.duration > 0.5"
+PLAYED_FROM: Final = "((played) => (played.length ? played.start(0) : NaN))(document.querySelector('audio').played)"
+"""The first place of the recording that was heard so far, in seconds."""
 
 
 def wait_for_recording(served: Served, *, is_finished: bool) -> None:
@@ -53,10 +54,14 @@ def test_a_recorded_call_is_announced_and_can_be_played(invite: Invite, tmp_path
         visitor.sees("Microphone", "Mic off")
         wait_for_recording(served, is_finished=True)
         sheet = visitor.open_sheet(HISTORY)
-        sheet.get_by_role("button", name="Play the recording").click()
+        sheet.get_by_text("Transcript").click()
+        sheet.get_by_role("paragraph").filter(has_text="It is noon.").get_by_role("button", name="Play from").click()
         player = sheet.locator("audio")
         expect(player).to_be_visible()
-        visitor.page.wait_for_function(f"() => ({LOADED})(document.querySelector('audio'))")
+        visitor.page.wait_for_function(f"() => ({PLAYED_FROM}) > 1")
+        player.evaluate("(player) => player.pause()")
+        sheet.get_by_role("button", name="Play the recording").click()
+        visitor.page.wait_for_function(f"() => ({PLAYED_FROM}) < 1")
         player.evaluate("(player) => player.pause()")
         assert find_faults(visitor) == []
 

@@ -232,8 +232,9 @@ async def test_a_conversation_that_is_deleted_during_its_call_leaves_no_recordin
         await until_no_files(tmp_path)
 
 
-async def test_nobody_else_hears_a_recording(tmp_path: Path) -> None:
+async def test_nobody_but_the_owner_and_an_operator_hears_a_recording(tmp_path: Path) -> None:
     ann, bob = await make_known(tmp_path, "ann"), await make_known(tmp_path, "bob")
+    ada = await make_known(tmp_path, "ada", is_admin=True)
     with serve(tmp_path, voice=SCRIPT, recording={"calls": "always"}, server={"auth": "required"}) as served:
         conversation = await record_call(served, {**KNOWING, "token": ann})
         [entry] = await recordings(served, conversation, Authorization=f"Bearer {ann}")
@@ -243,9 +244,18 @@ async def test_nobody_else_hears_a_recording(tmp_path: Path) -> None:
             await fetch(served, entry["url"], Authorization=f"Bearer {bob}"),
             await fetch(served, f"/api/conversations/{conversation}/recordings", Authorization=f"Bearer {bob}"),
             await fetch(served, f"/api/conversations/other/recordings/{entry['id']}", Authorization=f"Bearer {ann}"),
+            await fetch(served, entry["url"], Authorization=f"Bearer {ada}"),
         ]
+        timeline = await fetch(served, f"/api/admin/conversations/{conversation}", Authorization=f"Bearer {ada}")
+        [shown] = next(each["recordings"] for each in timeline.json()["entries"] if each["kind"] == "call")
+        part = await fetch(served, shown["url"], Authorization=f"Bearer {ada}", Range="bytes=100-299")
+        refused = [await fetch(served, shown["url"]), await fetch(served, shown["url"], Authorization=f"Bearer {ann}")]
     assert own.status_code == 200
-    assert [each.status_code for each in wrong] == [401, 404, 404, 404]
+    assert [each.status_code for each in wrong] == [401, 404, 404, 404, 404]
+    assert (part.status_code, part.content) == (206, own.content[100:300])
+    assert [each.status_code for each in refused] == [401, 403]
+    said = [each["place"] for each in timeline.json()["entries"] if each["kind"] == "said"]
+    assert said == [{"recording": entry["id"], "at_ms": turn["at_ms"]} for turn in entry["turns"]]
 
 
 async def test_the_recording_of_a_server_that_was_killed_is_completed_by_the_next_one(tmp_path: Path) -> None:

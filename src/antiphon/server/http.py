@@ -262,7 +262,7 @@ OPERATIONS: Final = (
         "Hear a recording. Ranges of bytes are supported.",
         handle=recordings.play_recording,
         answer=recordings.MEDIA_TYPE,
-        refusals=(*_GONE, RefusalCode.BUSY, RefusalCode.ELSEWHERE),
+        refusals=recordings.REFUSALS,
     ),
     Operation(
         "GET",

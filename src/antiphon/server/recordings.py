@@ -14,6 +14,9 @@ from antiphon.storage.recordings import Recording
 
 LIST_PATH: Final = "/api/conversations/{id}/recordings"
 PATH: Final = "/api/conversations/{id}/recordings/{recording}"
+ADMIN_PATH: Final = "/api/admin/conversations/{id}/recordings/{recording}"
+REFUSALS: Final = (RefusalCode.NOT_FOUND, RefusalCode.BUSY, RefusalCode.ELSEWHERE)
+"""Why a recording cannot be heard."""
 HEADERS: Final = {
     # The sound never changes. It is private, and must not outlive its deletion in a cache.
     "cache-control": "private, no-store",
@@ -64,10 +67,18 @@ async def list_recordings(deps: HttpDeps, request: Request, caller: Caller) -> R
 
 
 async def play_recording(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    return await open_sound(deps, request, caller.user)
+
+
+async def open_sound(deps: HttpDeps, request: Request, owner: str | None) -> Response:
+    """Answers a request for the sound of a recording of this user. Raises `Refusal` if it cannot be heard.
+
+    Without an owner there is no such conversation.
+    """
     archive, ids = deps.recordings, request.path_params
-    recording = None if archive is None else await archive.store.get(ids["recording"], caller.user)
+    recording = None if archive is None or owner is None else await archive.store.get(ids["recording"], owner)
     if archive is None or recording is None or recording.conversation_id != ids["id"]:
-        raise Refusal(RefusalCode.NOT_FOUND, "You have no such recording. It may have been deleted.")
+        raise Refusal(RefusalCode.NOT_FOUND, "There is no such recording. It may have been deleted.")
     if recording.duration_ms is None:
         raise Refusal(RefusalCode.BUSY, "This recording is not complete yet. Try again after the call.")
     if not await archive.has_file(recording):
@@ -81,7 +92,8 @@ async def play_recording(deps: HttpDeps, request: Request, caller: Caller) -> Re
     return FileResponse(archive.path_of(recording), headers=HEADERS, media_type=MEDIA_TYPE)
 
 
-def describe_recording(recording: Recording) -> RecordingEntry:
+def describe_recording(recording: Recording, path: str = PATH) -> RecordingEntry:
+    """`path` is the route at which the reader can hear it."""
     return RecordingEntry(
         id=recording.id,
         call_id=recording.call_id,
@@ -90,6 +102,6 @@ def describe_recording(recording: Recording) -> RecordingEntry:
         channels=recording.channels,
         size_bytes=recording.size_bytes,
         format=recording.format,
-        url=f"/api/conversations/{recording.conversation_id}/recordings/{recording.id}",
+        url=path.format(id=recording.conversation_id, recording=recording.id),
         turns=tuple(RecordedTurn(mark.seq, mark.at_ms) for mark in recording.marks),
     )

@@ -87,6 +87,13 @@ class ConversationRecord(Struct, frozen=True):
     turns: tuple[ConversationTurn, ...]
 
 
+class CallTurn(HistoryTurn, frozen=True, kw_only=True):
+    """One turn of a call."""
+
+    seq: int
+    """Its number in the conversation. A recording has its place by it."""
+
+
 class CallRecord(Struct, frozen=True):
     """A voice call: a part of a conversation that was spoken."""
 
@@ -100,7 +107,7 @@ class CallRecord(Struct, frozen=True):
     """The models that answered, in the order of their first use."""
     energy_path: tuple[int, ...]
     """The energy levels that the call was answered at, in order, as in 3, 2, 1. Empty if they are not known."""
-    transcript: tuple[HistoryTurn, ...]
+    transcript: tuple[CallTurn, ...]
     """Empty if the conversation was cleared or deleted."""
     recordings: tuple[RecordingEntry, ...] = ()
     """What was recorded of it, the oldest first."""
@@ -226,7 +233,7 @@ async def _call(deps: HttpDeps, call: VoiceCall) -> CallRecord:
         models=call.models,
         energy_path=call.energy_path,
         transcript=tuple(
-            HistoryTurn(Role(turn.role), turn.text, turn.spoken, turn.at_ms)
+            CallTurn(Role(turn.role), turn.text, turn.spoken, turn.at_ms, seq=turn.seq)
             for turn in turns
             if turn.text and turn.role != "tool" and (call.last_seq is None or turn.seq <= call.last_seq)
         ),

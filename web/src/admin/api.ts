@@ -1,5 +1,7 @@
 /** `/api/admin` of the server, and the part of `/api/kb` that the operator's page uses. */
 
+import type { Place } from "../ui/sound";
+
 export interface Status {
   user: string;
   node: string;
@@ -40,6 +42,8 @@ interface Said {
   role: string;
   text: string;
   spoken: boolean;
+  /** Where it can be heard; null if it was not recorded. */
+  place?: Place | null;
 }
 
 export interface ToolRun {
@@ -93,6 +97,7 @@ export interface CallStart {
   models: string[];
   energy_path: number[];
   summary: string;
+  recordings: { id: string; started_ms: number; /** Null until it is complete. */ duration_ms: number | null }[];
 }
 
 export type TimelineEntry = Said | ToolRun | Latency | EnergyChange | Upstream | CallStart;
@@ -245,6 +250,8 @@ export interface Api {
   sessions(user: string, before: string | null): Promise<Page<SessionEntry>>;
   conversations(user: string, before: string | null): Promise<Page<ConversationEntry>>;
   timeline(id: string, before: string | null): Promise<Timeline>;
+  /** Returns the sound of a recording. Each time is audited. */
+  recording(conversation: string, recording: string): Promise<Blob>;
   audit(search: AuditSearch, before: string | null): Promise<Page<AuditEntry>>;
   users(): Promise<{ users: UserEntry[]; more: boolean }>;
   unblock(user: string): Promise<void>;
@@ -261,15 +268,15 @@ export const UNREACHABLE = "The server cannot be reached.";
 const PAGE_SIZE = "100";
 
 export function createApi(base: string, token: string): Api {
-  async function request(method: "GET" | "DELETE", path: string, parameters: Record<string, string | null> = {}): Promise<unknown> {
+  async function send(method: "GET" | "DELETE", path: string, parameters: Record<string, string | null> = {}): Promise<Response> {
     const url = new URL(path, base);
     for (const [name, value] of Object.entries(parameters)) if (value !== null && value !== "") url.searchParams.set(name, value);
     const response = await fetch(url, { method, headers: { authorization: `Bearer ${token}` } }).catch(() => null);
     if (response === null) throw new RequestError(0, UNREACHABLE);
-    const body: unknown = response.status === 204 ? null : await response.json().catch(() => null);
-    if (!response.ok) throw new RequestError(response.status, readMessage(body) ?? `The request failed (status ${response.status}).`);
-    return body;
+    if (response.ok) return response;
+    throw new RequestError(response.status, readMessage(await readBody(response)) ?? `The request failed (status ${response.status}).`);
   }
+  const request = async (...asked: Parameters<typeof send>) => readBody(await send(...asked));
   const get = async <T>(path: string, parameters?: Record<string, string | null>) => (await request("GET", `api/admin/${path}`, parameters)) as T;
   const id = encodeURIComponent;
   return {
@@ -283,6 +290,10 @@ export function createApi(base: string, token: string): Api {
       return { rows: conversations, next };
     },
     timeline: (which, before) => get(`conversations/${id(which)}`, { before }),
+    async recording(conversation, recording) {
+      const response = await send("GET", `api/admin/conversations/${id(conversation)}/recordings/${id(recording)}`);
+      return response.blob().catch(() => Promise.reject(new RequestError(0, UNREACHABLE)));
+    },
     async audit(search, before) {
       const { lines, next } = await get<{ lines: AuditEntry[]; next: number | null }>("audit", { ...search, before, limit: PAGE_SIZE });
       return { rows: lines, next: next === null ? null : String(next) };
@@ -303,6 +314,10 @@ export function createApi(base: string, token: string): Api {
     knowledge: () => get("kb"),
     findRecords: async (query) => (await request("GET", "api/kb", { query })) as { results: KnowledgeHit[]; total: number },
   };
+}
+
+async function readBody(response: Response): Promise<unknown> {
+  return response.status === 204 ? null : response.json().catch(() => null);
 }
 
 function readMessage(body: unknown): string | null {

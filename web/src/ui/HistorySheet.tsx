@@ -1,11 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
-import { type CallRecord, type ConversationEntry, isBeingSummarized, type RecordingEntry, summaryOf } from "../view/records";
+import { type CallRecord, type ConversationEntry, isBeingSummarized, summaryOf } from "../view/records";
 import { formatDuration } from "../view/format";
 import { usePage, useSelector } from "./hooks";
 import { ConfirmedButton } from "./ConfirmedButton";
 import { Icon } from "./Icon";
 import { Problem } from "./Problem";
 import { Sheet } from "./Sheet";
+import { PlayFrom, useSound } from "./sound";
 
 /** How often to look for a summary that is being written. */
 const LOOK_AGAIN_MS = 2000;
@@ -126,35 +127,7 @@ function Calls({ close }: { close: () => void }) {
       {calls?.length === 0 && <p class="quiet">No calls yet.</p>}
       <ul class="list">
         {calls?.map((call) => (
-          <li key={call.id} class="call">
-            <p class="quiet">{describeCall(call)}</p>
-            <Summary call={call} />
-            {call.transcript.length > 0 && (
-              <details>
-                <summary>Transcript</summary>
-                {call.transcript.map((turn, index) => (
-                  <p key={index}>
-                    <strong>{turn.role === "user" ? "You" : "Antiphon"}:</strong> {turn.content}
-                  </p>
-                ))}
-              </details>
-            )}
-            {call.recordings?.map((recording) => (
-              recording.duration_ms !== null && <Player key={recording.id} call={call} recording={recording} />
-            ))}
-            {call.duration_ms !== null && (
-              <button
-                type="button"
-                class="button"
-                onClick={() => {
-                  page.continueFrom(call);
-                  close();
-                }}
-              >
-                Continue from here
-              </button>
-            )}
-          </li>
+          <Call key={call.id} call={call} close={close} />
         ))}
       </ul>
       {calls !== null && calls.length > 0 && (
@@ -169,43 +142,49 @@ function Calls({ close }: { close: () => void }) {
   );
 }
 
-/** Fetches a recording when it is wanted, and plays it. */
-function Player({ call, recording }: { call: CallRecord; recording: RecordingEntry }) {
+function Call({ call, close }: { call: CallRecord; close: () => void }) {
   const page = usePage();
-  const [source, setSource] = useState<string | null>(null);
-  const [problem, setProblem] = useState("");
-  useEffect(() => () => {
-    if (source?.startsWith("blob:")) URL.revokeObjectURL(source);
-  }, [source]);
-  const label = `recording of ${formatDay(recording.started_ms)} (${formatDuration(recording.duration_ms ?? 0)})`;
-  if (source !== null) {
-    return (
-      <audio
-        class="recording-player"
-        controls
-        autoplay
-        src={source}
-        aria-label={`The ${label}`}
-        onError={() => {
-          setSource(null);
-          setProblem("This recording cannot be played. It may have been deleted.");
-        }}
-      />
-    );
-  }
+  const sound = useSound((recording) => page.records.recording(call.conversation_id, recording), "The recording of the call");
+  const recordings = (call.recordings ?? []).filter((each) => each.duration_ms !== null);
+  const places = new Map(recordings.flatMap(({ id, turns }) => turns.map(({ seq, at_ms }) => [seq, { recording: id, at_ms }])));
   return (
-    <>
-      <Problem text={problem} />
-      <button
-        type="button"
-        class="button"
-        onClick={() => {
-          page.records.recording(call, recording).then(setSource, (error: Error) => setProblem(error.message));
-        }}
-      >
-        Play the {label}
-      </button>
-    </>
+    <li class="call">
+      <p class="quiet">{describeCall(call)}</p>
+      <Summary call={call} />
+      {call.transcript.length > 0 && (
+        <details>
+          <summary>Transcript</summary>
+          {call.transcript.map(({ seq, role, content }) => {
+            const place = places.get(seq);
+            return (
+              <p key={seq}>
+                <strong>{role === "user" ? "You" : "Antiphon"}:</strong> {content}{" "}
+                {place !== undefined && <PlayFrom sound={sound} place={place} />}
+              </p>
+            );
+          })}
+        </details>
+      )}
+      {recordings.map(({ id, started_ms, duration_ms }) => (
+        <button key={id} type="button" class="button" onClick={() => sound.play({ recording: id, at_ms: 0 })}>
+          Play the recording of {formatDay(started_ms)} ({formatDuration(duration_ms ?? 0)})
+        </button>
+      ))}
+      {sound.player}
+      <Problem text={sound.problem} />
+      {call.duration_ms !== null && (
+        <button
+          type="button"
+          class="button"
+          onClick={() => {
+            page.continueFrom(call);
+            close();
+          }}
+        >
+          Continue from here
+        </button>
+      )}
+    </li>
   );
 }
 

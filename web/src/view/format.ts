@@ -1,6 +1,7 @@
 /** State and values as text: the status line, names, times, and the thread as Markdown. */
 
 import type { Citation } from "../client/antiphon";
+import { formatClock } from "./clock";
 import { type Item, type PageState, TOKEN_NEEDED } from "./state";
 
 /** The colour of a status. */
@@ -110,11 +111,7 @@ export function formatDuration(ms: number): string {
 
 /** Formats as "0:42" or "1:02:03". */
 export function formatCountdown(ms: number): string {
-  const total = Math.max(0, Math.ceil(ms / 1000));
-  const pad = (value: number) => String(value).padStart(2, "0");
-  const hours = Math.floor(total / 3600);
-  const minutes = Math.floor((total % 3600) / 60);
-  return hours > 0 ? `${hours}:${pad(minutes)}:${pad(total % 60)}` : `${minutes}:${pad(total % 60)}`;
+  return formatClock(Math.max(0, Math.ceil(ms / 1000)));
 }
 
 /** The time of day, as in "14:05". */

@@ -19,8 +19,13 @@ export interface CallRecord {
   models: string[];
   /** The levels of energy that the call went through, the first one first. */
   energy_path?: number[];
-  transcript: HistoryTurn[];
+  transcript: CallTurn[];
   recordings?: RecordingEntry[];
+}
+
+export interface CallTurn extends HistoryTurn {
+  /** The number of the turn in its conversation. */
+  seq: number;
 }
 
 /** A recording of a call, or of a part of it. */
@@ -29,6 +34,8 @@ export interface RecordingEntry {
   started_ms: number;
   /** Null while it is being made. */
   duration_ms: number | null;
+  /** Where turns begin in it. */
+  turns: { seq: number; at_ms: number }[];
 }
 
 /** What the server writes in the place of a summary that it could not make. */
@@ -89,7 +96,7 @@ export interface Records {
   calls(): Promise<CallRecord[]>;
   clearCalls(): Promise<void>;
   /** Returns an address at which an audio element can play a recording. */
-  recording(call: CallRecord, recording: RecordingEntry): Promise<string>;
+  recording(conversation: string, recording: string): Promise<string>;
   voices(): Promise<VoiceEntry[]>;
   models(): Promise<ModelEntry[]>;
   energy(): Promise<EnergyReport>;
@@ -136,8 +143,8 @@ export function createRecords(base: string, token: () => string | null): Records
     async clearCalls() {
       await request("DELETE", "api/calls");
     },
-    async recording(call, recording) {
-      const path = `api/conversations/${id(call.conversation_id)}/recordings/${id(recording.id)}`;
+    async recording(conversation, recording) {
+      const path = `api/conversations/${id(conversation)}/recordings/${id(recording)}`;
       // An audio element cannot show a token. Without one it can ask for the parts that it needs.
       if (token() === null) return new URL(path, base).href;
       return URL.createObjectURL(await (await send("GET", path)).blob());

@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { render } from "preact";
 import { act } from "preact/test-utils";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type Api, createApi, RequestError } from "../../src/admin/api";
+import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from "vitest";
+import { type Api, createApi, RequestError, type TimelineEntry } from "../../src/admin/api";
 import { App } from "../../src/admin/App";
 import { REFRESH_MS } from "../../src/admin/context";
 
@@ -218,6 +218,61 @@ describe("a timeline", () => {
     await go("#/conversations/k1");
     await click(button("Show earlier entries"));
     expect([...root.querySelectorAll(".words")].map((each) => each.textContent)).toEqual(["word 1", "word 2"]);
+  });
+});
+
+describe("a recording", () => {
+  const recordings = [{ id: "r1", started_ms: 0, duration_ms: 9_000 }, { id: "r2", started_ms: 9_000, duration_ms: null }];
+  const entries: TimelineEntry[] = [
+    { kind: "call", at_ms: 0, id: "v1", duration_ms: 9_000, models: [], energy_path: [], summary: "", recordings },
+    { kind: "said", at_ms: 1, seq: 1, role: "user", text: "Hello", spoken: true, place: { recording: "r1", at_ms: 61_500 } },
+    { kind: "said", at_ms: 2, seq: 2, role: "user", text: "typed", spoken: false, place: null },
+  ];
+  const conversation = { id: "k1", user: "ana", title: "Trains", created_ms: 0, updated_ms: 0 };
+  const timeline = async () => ({ conversation, entries, earlier: null });
+  let revoked: MockInstance<typeof URL.revokeObjectURL>;
+  beforeEach(() => {
+    vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:sound");
+    revoked = vi.spyOn(URL, "revokeObjectURL").mockReturnValue();
+  });
+  afterEach(() => vi.restoreAllMocks());
+
+  test("is fetched once, when it is first wanted, and let go with the view", async () => {
+    const recording = vi.fn(async () => new Blob(["sound"]));
+    await open({ timeline, recording });
+    await go("#/conversations/k1");
+    expect(text()).toContain("A recording of this call is not complete yet.");
+    expect(root.querySelectorAll(".play-from")).toHaveLength(1);
+    expect(recording).not.toHaveBeenCalled();
+    await click(button("Play from 1:01"));
+    await click(button("Play the recording"));
+    expect(recording.mock.calls).toEqual([["k1", "r1"]]);
+    expect(find<HTMLAudioElement>("audio").getAttribute("src")).toBe("blob:sound");
+    expect(revoked).not.toHaveBeenCalled();
+    await go("#/conversations");
+    expect(revoked.mock.calls).toEqual([["blob:sound"]]);
+  });
+
+  test("that comes after the view was left is let go at once", async () => {
+    let deliver = (_: Blob): void => undefined;
+    await open({ timeline, recording: () => new Promise((resolve) => (deliver = resolve)) });
+    await go("#/conversations/k1");
+    await click(button("Play from 1:01"));
+    expect(text()).toContain("Loading the recording…");
+    await go("#/conversations");
+    deliver(new Blob());
+    await settle();
+    expect(revoked.mock.calls).toEqual([["blob:sound"]]);
+  });
+
+  test("that cannot be fetched says why, and is tried again", async () => {
+    const recording = vi.fn(() => Promise.reject<Blob>(new RequestError(404, "The file of this recording is gone.")));
+    await open({ timeline, recording });
+    await go("#/conversations/k1");
+    await click(button("Play from 1:01"));
+    expect(find(".sound [role=alert]").textContent).toBe("The file of this recording is gone.");
+    await click(button("Play from 1:01"));
+    expect(recording).toHaveBeenCalledTimes(2);
   });
 });
 

@@ -55,7 +55,7 @@ export function createTestPage(options: { local?: Storage; tab?: Storage; now?: 
     deleteConversation: async (id) => void deleted.push(id),
     calls: async () => options.calls ?? [],
     clearCalls: async () => void deleted.push("calls"),
-    recording: async (_, { id }) => `blob:${id}`,
+    recording: async (_, id) => `blob:${id}`,
     models: async () => options.models ?? [{ name: "cascade", mode: "voice" }],
     energy: async () => ({
       ladders: [{ mode: "voice", max: 3, best: 3, rungs: [{ level: 3, model: "best", cooling_s: 0 }] }],

@@ -208,7 +208,7 @@ describe("the conversation", () => {
 
   test.each(["", "Summary unavailable."])("continues from a call with the summary %j with its last turns", (summary) => {
     const { page, client } = createTestPage();
-    const transcript = Array.from({ length: 9 }, (_, index) => ({ role: "user" as const, content: `${index}`, spoken: true, at: null, calls: [] }));
+    const transcript = Array.from({ length: 9 }, (_, seq) => ({ seq, role: "user" as const, content: `${seq}`, spoken: true, at: null, calls: [] }));
     page.continueFrom({ ...CALL, summary, transcript });
     expect(client().options.initialMessages?.map(({ content }) => content)).toEqual(["5", "6", "7", "8"]);
   });

@@ -11,10 +11,14 @@ const CALL: CallRecord = {
   duration_ms: 62_000,
   summary: "They talked.",
   models: [],
-  transcript: [],
+  transcript: [
+    { seq: 4, role: "user", content: "What time is it?", spoken: true, at: 1000, calls: [] },
+    { seq: 5, role: "assistant", content: "It is noon.", spoken: true, at: 9000, calls: [] },
+    { seq: 6, role: "user", content: "Thanks.", spoken: true, at: 63_000, calls: [] },
+  ],
   recordings: [
-    { id: "r1", started_ms: 1000, duration_ms: 61_000 },
-    { id: "r2", started_ms: 62_000, duration_ms: null },
+    { id: "r1", started_ms: 1000, duration_ms: 61_000, turns: [{ seq: 4, at_ms: 700 }, { seq: 5, at_ms: 8_900 }] },
+    { id: "r2", started_ms: 62_000, duration_ms: null, turns: [{ seq: 6, at_ms: 900 }] },
   ],
 };
 
@@ -79,4 +83,23 @@ test("the history plays a recording that is complete", async () => {
   expect(audio?.getAttribute("src")).toBe("blob:r1");
   expect(audio?.controls).toBe(true);
   expect(audio?.getAttribute("aria-label")).toContain("The recording of");
+});
+
+test("a turn of the transcript is played from its place, and paused", async () => {
+  await app.click('[aria-label="Conversations and calls"]');
+  await act(async () => undefined);
+  const places = () => [...app.root.querySelectorAll<HTMLElement>(".play-from")];
+  expect(places().map((each) => each.textContent)).toEqual(["Play from 0:00", "Play from 0:08"]);
+  await act(async () => places()[1]!.click());
+  const audio = app.root.querySelector("audio")!;
+  Object.defineProperty(audio, "readyState", { value: 1 });
+  await act(async () => void audio.dispatchEvent(new Event("loadedmetadata")));
+  expect([audio.currentTime, audio.paused]).toEqual([8.9, false]);
+  await act(async () => void audio.dispatchEvent(new Event("play")));
+  expect(places()[1]!.textContent).toBe("Pause");
+  await act(async () => places()[0]!.click());
+  expect(app.root.querySelector("audio")).toBe(audio);
+  expect(audio.currentTime).toBe(0.7);
+  await act(async () => places()[0]!.click());
+  expect(audio.paused).toBe(true);
 });

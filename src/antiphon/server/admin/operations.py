@@ -3,10 +3,11 @@
 from functools import partial
 from typing import Final
 
-from antiphon.server.admin import audit, conversations, people, sessions, timeline, tools
+from antiphon.server.admin import audit, conversations, people, recordings, sessions, timeline, tools
 from antiphon.server.deps import ToolChanges
 from antiphon.server.energy import EnergyState
 from antiphon.server.operation import Operation
+from antiphon.server.recordings import ADMIN_PATH, MEDIA_TYPE, REFUSALS
 from antiphon.server.refusals import RefusalCode
 
 _BAD: Final = (RefusalCode.BAD_REQUEST,)
@@ -48,6 +49,14 @@ ADMIN_OPERATIONS: Final = (
         answer=timeline.Timeline,
         query=timeline.TimelineQuery,
         refusals=_BAD + _GONE,
+    ),
+    _Admin(
+        "GET",
+        ADMIN_PATH,
+        "Hear a recording of any user. Ranges of bytes are supported. Each listening is written into the audit once.",
+        handle=recordings.play_any_recording,
+        answer=MEDIA_TYPE,
+        refusals=REFUSALS,
     ),
     _Admin(
         "GET",

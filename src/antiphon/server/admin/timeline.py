@@ -1,7 +1,7 @@
 """The timeline of a conversation: its words, tool calls, latencies and changes of the model, in the order of time."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -13,6 +13,7 @@ from antiphon.security.admission import Caller
 from antiphon.server.admin.access import EVENTS, record
 from antiphon.server.admin.conversations import AdminConversation
 from antiphon.server.deps import HttpDeps
+from antiphon.server.recordings import ADMIN_PATH, RecordingEntry, describe_recording
 from antiphon.server.refusals import Refusal, RefusalCode, reply
 from antiphon.server.requests import read_query
 from antiphon.session.event_log import ENERGY, METRICS
@@ -21,6 +22,7 @@ from antiphon.storage.base import AuditLine
 from antiphon.storage.conversations import StoredTurn, VoiceCall
 from antiphon.storage.events import SessionEvent
 from antiphon.storage.overview import AuditFilter
+from antiphon.storage.recordings import Recording
 from antiphon.transcript import AssistantMessage, Message, ToolMessage
 
 TURNS: Final = 200
@@ -41,6 +43,15 @@ class TimelineQuery(Struct, forbid_unknown_fields=True):
     """`earlier` of the page after this one."""
 
 
+class RecordedPlace(Struct, frozen=True):
+    """Where something can be heard."""
+
+    recording: str
+    """The id of a recording that is complete. Its call may be on another page of the timeline."""
+    at_ms: int
+    """Milliseconds from the beginning of the recording."""
+
+
 class SaidEntry(Struct, frozen=True, kw_only=True, tag="said", tag_field="kind"):
     """What the user or the assistant said."""
 
@@ -49,6 +60,8 @@ class SaidEntry(Struct, frozen=True, kw_only=True, tag="said", tag_field="kind")
     role: str
     text: str
     spoken: bool
+    place: RecordedPlace | None = None
+    """Null if it was not recorded."""
 
 
 class ToolCallEntry(Struct, frozen=True, kw_only=True, tag="tool", tag_field="kind"):
@@ -119,6 +132,8 @@ class CallEntry(Struct, frozen=True, kw_only=True, tag="call", tag_field="kind")
     models: tuple[str, ...]
     energy_path: tuple[int, ...]
     summary: str
+    recordings: tuple[RecordingEntry, ...] = ()
+    """What was recorded of it, the oldest first."""
 
 
 TimelineEntry = SaidEntry | ToolCallEntry | LatencyEntry | EnergyEntry | UpstreamEntry | CallEntry
@@ -161,12 +176,14 @@ async def show_timeline(deps: HttpDeps, request: Request, caller: Caller) -> Res
         conversation.id, MAX_LINES, since_ms=window.since_ms, until_ms=window.until_ms
     )
     calls = [call for call in await store.voice_calls(conversation, MAX_CALLS) if window.has(call.started_ms)]
+    recordings = deps.recordings
+    recorded = () if recordings is None else await recordings.store.list(conversation.user, conversation.id)
     own = [line for line in reversed(lines) if not (line.event or "").startswith(EVENTS)]
     shown = AdminConversation(
         conversation.id, conversation.user, conversation.title, conversation.created_ms, conversation.updated_ms
     )
     earlier = None if is_first else f"{page[0].seq}.{page[0].at_ms}"
-    return reply(Timeline(shown, tuple(merge(page, own, events, calls)), earlier))
+    return reply(Timeline(shown, tuple(merge(page, own, events, calls, recorded)), earlier))
 
 
 def merge(
@@ -174,10 +191,11 @@ def merge(
     lines: Sequence[AuditLine],
     events: Iterable[SessionEvent],
     calls: Iterable[VoiceCall],
+    recordings: Sequence[Recording],
 ) -> list[TimelineEntry]:
     """Joins what the stores have about a conversation, each of them oldest first."""
     left = list(lines)
-    entries: list[TimelineEntry] = list(_from_transcript(turns, left))
+    entries: list[TimelineEntry] = list(_from_transcript(turns, left, _find_places(recordings)))
     entries += (_from_audit(line) for line in left)
     entries += (_from_event(event) for event in events)
     entries += (
@@ -188,6 +206,7 @@ def merge(
             models=call.models,
             energy_path=call.energy_path,
             summary=call.summary,
+            recordings=tuple(describe_recording(each, ADMIN_PATH) for each in recordings if each.call_id == call.id),
         )
         for call in calls
     )
@@ -195,7 +214,15 @@ def merge(
     return sorted(entries, key=lambda each: (each.at_ms, not isinstance(each, CallEntry)))
 
 
-def _from_transcript(turns: Sequence[StoredTurn], lines: list[AuditLine]) -> Iterator[TimelineEntry]:
+def _find_places(recordings: Sequence[Recording]) -> dict[int, RecordedPlace]:
+    """Finds where turns begin in the recordings that are complete, by their numbers."""
+    complete = [each for each in recordings if each.duration_ms is not None]
+    return {mark.seq: RecordedPlace(each.id, mark.at_ms) for each in complete for mark in each.marks}
+
+
+def _from_transcript(
+    turns: Sequence[StoredTurn], lines: list[AuditLine], places: Mapping[int, RecordedPlace]
+) -> Iterator[TimelineEntry]:
     """Yields what was said and which tools were called, and takes the lines about these calls out of `lines`."""
     args: dict[str, Any] = {}
     for turn in turns:
@@ -212,7 +239,14 @@ def _from_transcript(turns: Sequence[StoredTurn], lines: list[AuditLine]) -> Ite
             case AssistantMessage(calls=calls):
                 args |= {call.id: call.args for call in calls}
         if turn.text:
-            yield SaidEntry(at_ms=turn.at_ms, seq=turn.seq, role=turn.role, text=turn.text, spoken=turn.spoken)
+            yield SaidEntry(
+                at_ms=turn.at_ms,
+                seq=turn.seq,
+                role=turn.role,
+                text=turn.text,
+                spoken=turn.spoken,
+                place=places.get(turn.seq),
+            )
 
 
 def _take_line(lines: list[AuditLine], result: ToolMessage, at_ms: int) -> AuditLine | None:

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Api, CallStart, Latency, Timeline, TimelineEntry, ToolRun } from "../api";
+import { type Api, type CallStart, type Latency, RequestError, type Timeline, type TimelineEntry, type ToolRun } from "../api";
 import { useAdmin, useLoaded } from "../context";
-import { describeEnergy, describeOutcome, describeRun, formatDuration, formatMs, stagesOf } from "../format";
+import { describeEnergy, describeOutcome, describeRun, formatDuration, formatMs, formatTime, stagesOf } from "../format";
 import { Badge, Folded, Heading, LoadState, More, Time } from "../parts";
+import { PlayFrom, type Sound, useSound } from "../../ui/sound";
 import { linkTo } from "../routes";
 
 /** A conversation in the order of time. It is not refreshed by itself, since each look at it is audited. */
@@ -11,6 +12,7 @@ export function TimelineView({ id }: { id: string }) {
   const { api } = useAdmin();
   const loaded = useLoaded<Timeline>((from) => from.timeline(id, null), `timeline ${id}`, false);
   const earlier = useEarlier(api, loaded.data);
+  const sound = useRecordings(id);
   const conversation = loaded.data?.conversation;
   return (
     <>
@@ -41,8 +43,14 @@ export function TimelineView({ id }: { id: string }) {
             <p class="empty">Nothing was said in this conversation, or it was cleared.</p>
           ) : (
             <ol class="timeline" aria-label="Timeline">
-              {earlier.entries.map((entry, index) => <Entry key={`${entry.kind} ${entry.at_ms} ${index}`} entry={entry} />)}
+              {earlier.entries.map((entry, index) => <Entry key={`${entry.kind} ${entry.at_ms} ${index}`} entry={entry} sound={sound} />)}
             </ol>
+          )}
+          {(sound.place !== null || sound.problem !== "") && (
+            <div class="sound">
+              {sound.player}
+              {sound.problem !== "" && <p class="trouble" role="alert">{sound.problem}</p>}
+            </div>
           )}
         </>
       )}
@@ -69,11 +77,30 @@ function useEarlier(api: Api, newest: Timeline | null) {
   return { entries: [...(own?.entries ?? []), ...(newest?.entries ?? [])], problem, more: cursor === null ? null : more };
 }
 
-function Entry({ entry }: { entry: TimelineEntry }) {
+/** The recordings of a conversation. An audio element cannot show a token, so they are fetched as a whole. */
+function useRecordings(conversation: string): Sound {
+  const { api, refuse } = useAdmin();
+  return useSound(async (recording) => {
+    try {
+      return URL.createObjectURL(await api.recording(conversation, recording));
+    } catch (error) {
+      if (error instanceof RequestError && error.isRefused) refuse(error.message);
+      throw error;
+    }
+  }, "The recording of the call");
+}
+
+function Entry({ entry, sound }: { entry: TimelineEntry; sound: Sound }) {
   switch (entry.kind) {
     case "said":
       return (
-        <Line entry={entry} tone={entry.role === "user" ? "user" : "answer"} who={entry.role === "user" ? "User" : "Assistant"} note={entry.spoken ? "spoken" : ""}>
+        <Line
+          entry={entry}
+          tone={entry.role === "user" ? "user" : "answer"}
+          who={entry.role === "user" ? "User" : "Assistant"}
+          note={entry.spoken ? "spoken" : ""}
+          action={entry.place != null && <PlayFrom sound={sound} place={entry.place} />}
+        >
           <p class="words">{entry.text.trim()}</p>
         </Line>
       );
@@ -86,7 +113,7 @@ function Entry({ entry }: { entry: TimelineEntry }) {
     case "upstream":
       return <Line entry={entry} tone="busy" who="Upstream" note={entry.code.replaceAll("_", " ")}><p>{entry.text}</p></Line>;
     case "call":
-      return <CallLine call={entry} />;
+      return <CallLine call={entry} sound={sound} />;
   }
 }
 
@@ -95,15 +122,16 @@ interface LineProps {
   tone: string;
   who: string;
   note?: string;
+  action?: ComponentChildren;
   children: ComponentChildren;
 }
 
-function Line({ entry, tone, who, note = "", children }: LineProps) {
+function Line({ entry, tone, who, note = "", action, children }: LineProps) {
   return (
     <li class="moment" data-kind={entry.kind} data-tone={tone}>
       <span class="moment-time"><Time at={entry.at_ms} /></span>
       <div class="moment-body">
-        <p class="moment-who">{who}{note !== "" && <span class="faint"> {note}</span>}</p>
+        <p class="moment-who">{who}{note !== "" && <span class="faint"> {note}</span>} {action}</p>
         {children}
       </div>
     </li>
@@ -150,7 +178,7 @@ function LatencyLine({ latency }: { latency: Latency }) {
   );
 }
 
-function CallLine({ call }: { call: CallStart }) {
+function CallLine({ call, sound }: { call: CallStart; sound: Sound }) {
   const facts = [
     call.duration_ms === null ? "not ended" : formatDuration(call.duration_ms),
     call.models.join(", "),
@@ -159,6 +187,15 @@ function CallLine({ call }: { call: CallStart }) {
   return (
     <Line entry={call} tone="good" who="Call" note={facts.join(" · ")}>
       {call.summary !== "" && <p class="faint">{call.summary}</p>}
+      {call.recordings.map(({ id, started_ms, duration_ms }) =>
+        duration_ms === null ? (
+          <p key={id} class="faint">A recording of this call is not complete yet.</p>
+        ) : (
+          <button key={id} type="button" class="small-button" onClick={() => sound.play({ recording: id, at_ms: 0 })}>
+            {`Play the recording of ${formatTime(started_ms, Date.now())} (${formatDuration(duration_ms)})`}
+          </button>
+        ),
+      )}
     </Line>
   );
 }
