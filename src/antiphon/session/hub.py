@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from antiphon.clock import Clock
+from antiphon.errors import AntiphonError
 from antiphon.prompts.composer import Composer
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
@@ -34,6 +35,7 @@ from antiphon.session.models import SharedModels
 from antiphon.session.outbox import Link, Outbox
 from antiphon.session.recording import CallRecording, Recordings
 from antiphon.session.restoring import restore
+from antiphon.session.resume_state import ResumeState
 from antiphon.session.runner import Runner
 from antiphon.session.speaking import Synthesize
 from antiphon.session.state import BUSY
@@ -54,6 +56,12 @@ STORE_ERROR: Final = s.Error(STORE_UNAVAILABLE, ErrorCode.UNAVAILABLE, retryable
 RESUME_REJECTED: Final = "This session could not be resumed: its handle is unknown, used or expired."
 
 log = get_logger(__name__)
+
+
+class ConversationBusy(AntiphonError):
+    """The last message of the conversation is still being answered, in this process or in another."""
+
+    code = "busy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,24 +137,28 @@ class Hub:
         """Gives the client of a single request its session; None if it has no such conversation.
 
         All requests of a conversation share one session, which has the conversation's id, so any process knows which
-        calls wait for approval. The store keeps the session; `end_request` removes it from memory.
+        calls wait for approval. Its lease is held for the time of one request: raises `ConversationBusy` while another
+        process holds it, or makes an answer in this conversation for another client. The store keeps the session;
+        `end_request` removes it from memory, and releases the lease. The caller sees to it that there is one request
+        of a conversation at a time in this process.
         """
+        self._renewing = self._renewing or asyncio.create_task(self._renew())
         record = await self._record_for_request(user, conversation_id)
         if record is None:
             return None
-        stored = record.lease_token > FIRST_LEASE
+        stored, resumed = conversation_id is not None, record.lease_token > FIRST_LEASE
         active = self._make(record, "", Outbox(keeps=False), stored=stored, authenticated=authenticated)
         active.is_of_request = True
         self._start(active)
         active.runner.outbox.attach(link, c.AudioForm.JSON)
         try:
             await active.runner.writer.load()
-            if stored:
+            if resumed:
                 await self._take_over_calls(active.runner.tools)
         except BaseException:
             await self.end_request(active)
             raise
-        self._tell_started(active, resumed=stored)
+        self._tell_started(active, resumed=resumed)
         return active
 
     async def _take_over_calls(self, tools: ToolSession) -> None:
@@ -162,18 +174,25 @@ class Hub:
         self._drop(active)
         if active.task is not None:
             await asyncio.wait([active.task])
+        try:
+            await active.runner.stored.release()
+        except StorageError as error:
+            # This process may claim the session all the same, and others when the lease is over.
+            log.warning("lease_not_released", session=active.id, error=str(error))
 
     def connected(self, user: str | None = None) -> list[ActiveSession]:
         """Lists the sessions that have a client now, of one user or of all."""
         wanted = [each for each in self.sessions.values() if user is None or each.user == user]
         return [each for each in wanted if each.runner.outbox.link is not None]
 
-    def is_busy(self, conversation_id: str) -> bool:
-        """Whether a session of this process is making an answer in this conversation."""
-        return any(
-            active.runner.conversation_id == conversation_id and active.runner.state.phase in BUSY
-            for active in self.sessions.values()
-        )
+    async def is_busy(self, conversation_id: str) -> bool:
+        """Whether a session, in this process or in another, is making an answer in this conversation."""
+        own = [each for each in self.sessions.values() if each.runner.conversation_id == conversation_id]
+        if any(active.runner.state.phase in BUSY for active in own):
+            return True
+        held = await self.stores.sessions.held_in(conversation_id, self.clock.now_ms())
+        others = [record for record in held if record.lease_owner != self.owner]
+        return any(msgspec.json.decode(record.state, type=ResumeState).is_busy for record in others)
 
     def detach(self, active: ActiveSession, link: Link, *, for_good: bool) -> None:
         """The socket of a client has closed. Unless the client has left for good, its session is parked."""
@@ -197,6 +216,9 @@ class Hub:
         # Answers that take longer are made again elsewhere. What was sent of them is stored, so that numbers continue.
         unsaved = [active.runner.stored.save_messages(active.runner.outbox) for active in self.sessions.values()]
         await asyncio.gather(*unsaved, return_exceptions=True)
+        # Others need not wait for the end of the leases to know that this process does not run the sessions any more.
+        held = [active.runner.stored for active in self.sessions.values() if not active.is_of_request]
+        await asyncio.gather(*(stored.release() for stored in held), return_exceptions=True)
 
     async def aclose(self) -> None:
         if self._renewing is not None:
@@ -283,16 +305,15 @@ class Hub:
     # Resuming.
 
     async def _record_for_request(self, user: str, conversation_id: str | None) -> SessionRecord | None:
-        now_ms = self.clock.now_ms()
         fresh = self._new_record(user, self.handles.new())
         if conversation_id is None:
             return msgspec.structs.replace(fresh, id=fresh.conversation_id)
         if await self.stores.conversations.get(conversation_id, user) is None:
             return None
-        try:
-            return await self.stores.sessions.take_lease(conversation_id, self.owner, now_ms, now_ms + LEASE_MS)
-        except Fenced:
-            return msgspec.structs.replace(fresh, id=conversation_id, conversation_id=conversation_id)
+        wanted = msgspec.structs.replace(fresh, id=conversation_id, conversation_id=conversation_id)
+        if await self.is_busy(conversation_id) or (claimed := await self.stores.sessions.claim(wanted)) is None:
+            raise ConversationBusy("The last message of this conversation is still being answered.")
+        return claimed
 
     async def _resume(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool) -> ActiveSession | None:
         last_n = hello.last_n or 0

@@ -49,6 +49,9 @@ class StoredSession:
         """How long after its last use the handle is valid."""
         self.is_stored = is_stored
         self._clock = clock
+        self._leasing = asyncio.Lock()
+        """Held while the lease is written, so that it is not renewed after it was released."""
+        self._is_released = False
         self._naming = asyncio.Lock()
         """Held while the handle is written: a client may come back in the moment when the session is first stored."""
 
@@ -87,6 +90,8 @@ class StoredSession:
     async def begin(self) -> None:
         """Stores the record for the first time."""
         async with self._naming:
+            # The client may have been connected for long.
+            self._change(lease_until_ms=self._clock.now_ms() + LEASE_MS)
             await self.stores.sessions.begin(self.record)
             self.is_stored = True
 
@@ -128,15 +133,23 @@ class StoredSession:
 
     async def renew(self) -> bool:
         """Whether this process still has the session. The handle of a session that is held does not expire."""
-        if not self.is_stored:
-            return True
         now_ms = self._clock.now_ms()
-        if not await self.stores.sessions.renew(self.record.id, self.record.lease_token, now_ms + LEASE_MS):
-            return False
+        async with self._leasing:
+            if not self.is_stored or self._is_released:
+                return True
+            if not await self.stores.sessions.renew(self.record.id, self.record.lease_token, now_ms + LEASE_MS):
+                return False
         if self.record.handle_expires_ms - now_ms < self.handle_ms // 2:
             self._change(handle_expires_ms=now_ms + self.handle_ms)
             await self.stores.sessions.save(self.record)
         return True
+
+    async def release(self) -> None:
+        """Any process may claim the session from now on."""
+        async with self._leasing:
+            self._is_released = True
+            if self.is_stored:
+                await self.stores.sessions.renew(self.record.id, self.record.lease_token, 0)
 
     async def end(self) -> None:
         if self.is_stored:
