@@ -39,7 +39,15 @@ from antiphon.session.resume_state import ResumeState
 from antiphon.session.runner import Runner
 from antiphon.session.speaking import Synthesize
 from antiphon.session.state import BUSY
-from antiphon.session.stored_session import FIRST_LEASE, HANDLE_MS, LEASE_MS, StoredSession, Stores, new_record
+from antiphon.session.stored_session import (
+    FIRST_LEASE,
+    HANDLE_MS,
+    LEASE_MS,
+    REQUEST_LEASE_MS,
+    StoredSession,
+    Stores,
+    new_record,
+)
 from antiphon.storage.base import STORE_UNAVAILABLE, StorageError, StoreUnavailable
 from antiphon.storage.sessions import Fenced, SessionRecord
 from antiphon.telemetry.log import get_logger
@@ -49,6 +57,7 @@ from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, UserMessage
 
 RENEW_S: Final = LEASE_MS / 1000 / 3
+RENEW_REQUESTS_S: Final = REQUEST_LEASE_MS / 1000 / 3
 LEFT_S: Final = 4.0
 """How long a request waits for a call that an earlier one left running: by then it is known whether it still runs."""
 STORE_CLOSE: Final = msgspec.structs.replace(FULL, reason="the server cannot reach its database; try again later")
@@ -95,7 +104,8 @@ class Hub:
     composer: Composer = field(default_factory=Composer)
     hooks: HookQueue = field(default_factory=HookQueue)
     sessions: dict[str, ActiveSession] = field(default_factory=dict)
-    _renewing: asyncio.Task[None] | None = None
+    _renewing: dict[bool, asyncio.Task[None]] = field(default_factory=dict)
+    """Renew the leases: True those of requests, which are shorter, False all others."""
     _ending: set[asyncio.Task[None]] = field(default_factory=set)
     """Sessions that are over, and whose models are still being closed."""
     _stopping: tuple[str, float] | None = None
@@ -107,14 +117,14 @@ class Hub:
 
     async def attach(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool = False) -> ActiveSession:
         """Gives a client its session, resumed if that is possible, and sends it the `session` message."""
-        self._renewing = self._renewing or asyncio.create_task(self._renew())
+        self._renew_leases(of_requests=False)
         if hello.resume is not None:
             active = await self._resume(user, hello, link, authenticated=authenticated)
             if active is not None:
                 return active
         mode = Mode.TEXT if hello.mode is c.Mode.TEXT or not self.has_voice else Mode.VOICE
         handle = self.handles.new()
-        record = self._new_record(user, handle, mode)
+        record = self._new_record(user, handle, mode, LEASE_MS)
         active = self._make(record, handle, Outbox(), stored=False, authenticated=authenticated)
         self._start(active)
         outbox = active.runner.outbox
@@ -142,7 +152,7 @@ class Hub:
         `end_request` removes it from memory, and releases the lease. The caller sees to it that there is one request
         of a conversation at a time in this process.
         """
-        self._renewing = self._renewing or asyncio.create_task(self._renew())
+        self._renew_leases(of_requests=True)
         record = await self._record_for_request(user, conversation_id)
         if record is None:
             return None
@@ -221,11 +231,11 @@ class Hub:
         await asyncio.gather(*(stored.release() for stored in held), return_exceptions=True)
 
     async def aclose(self) -> None:
-        if self._renewing is not None:
-            self._renewing.cancel()
+        for renewing in self._renewing.values():
+            renewing.cancel()
         for active in self.sessions.values():
             active.stop()
-        tasks = [self._renewing, *self._ending, *(active.task for active in self.sessions.values())]
+        tasks = [*self._renewing.values(), *self._ending, *(active.task for active in self.sessions.values())]
         await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
         if self.summaries is not None:
             await self.summaries.aclose()
@@ -268,9 +278,16 @@ class Hub:
         runner.introduce = lambda: active.introduce(resumed=True)
         return active
 
-    def _new_record(self, user: str, handle: str, mode: Mode = Mode.TEXT) -> SessionRecord:
-        handle_hash, now_ms = self.handles.hash(handle), self.clock.now_ms()
-        return new_record(user, self.owner, handle_hash, now_ms=now_ms, handle_ms=self.handles.valid_ms, mode=mode)
+    def _new_record(self, user: str, handle: str, mode: Mode, lease_ms: int) -> SessionRecord:
+        return new_record(
+            user,
+            self.owner,
+            self.handles.hash(handle),
+            now_ms=self.clock.now_ms(),
+            handle_ms=self.handles.valid_ms,
+            lease_ms=lease_ms,
+            mode=mode,
+        )
 
     def _start(self, active: ActiveSession) -> None:
         active.task = asyncio.create_task(self._run(active))
@@ -305,7 +322,7 @@ class Hub:
     # Resuming.
 
     async def _record_for_request(self, user: str, conversation_id: str | None) -> SessionRecord | None:
-        fresh = self._new_record(user, self.handles.new())
+        fresh = self._new_record(user, self.handles.new(), Mode.TEXT, REQUEST_LEASE_MS)
         if conversation_id is None:
             return msgspec.structs.replace(fresh, id=fresh.conversation_id)
         if await self.stores.conversations.get(conversation_id, user) is None:
@@ -445,10 +462,15 @@ class Hub:
         active.runner.outbox.send(error, once=True)
         self._drop(active, close)
 
-    async def _renew(self) -> None:
+    def _renew_leases(self, *, of_requests: bool) -> None:
+        """Begins to renew the leases of the sessions of requests, or of all others, unless it has begun before."""
+        if of_requests not in self._renewing:
+            self._renewing[of_requests] = asyncio.create_task(self._renew(of_requests=of_requests))
+
+    async def _renew(self, *, of_requests: bool) -> None:
         while True:
-            await asyncio.sleep(RENEW_S)
-            for active in list(self.sessions.values()):
+            await asyncio.sleep(RENEW_REQUESTS_S if of_requests else RENEW_S)
+            for active in [each for each in self.sessions.values() if each.is_of_request is of_requests]:
                 try:
                     is_ours = await active.runner.stored.renew()
                 except StorageError as error:

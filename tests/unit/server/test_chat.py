@@ -10,10 +10,11 @@ from antiphon.models import bounded
 from antiphon.models.base import Event, MessageComplete, ModelError, Prompt, StopReason, TextDelta, TextProfile
 from antiphon.protocol import client_messages as c
 from antiphon.security.quota import Kind, Limit, Quota, Rate
+from antiphon.server.answer import AnswerCollector
 from antiphon.server.chat import DEADLINE_S
 from antiphon.server.event_stream import HEARTBEAT, HEARTBEAT_S
 from antiphon.server.requests import MAX_BODY_BYTES
-from antiphon.session.stored_session import LEASE_MS
+from antiphon.session.stored_session import REQUEST_LEASE_MS
 from antiphon.storage.base import StoreUnavailable
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.call import ToolCall
@@ -372,11 +373,11 @@ async def test_a_conversation_that_is_answered_on_the_socket_is_busy(apps: WebAp
 
 async def test_a_request_to_another_process_is_told_to_wait_for_the_first(apps: WebApps) -> None:
     # The first takes longer than a lease holds without being renewed.
-    one = apps.open(text=SlowModel(LEASE_MS / 1000 + 10))
+    one = apps.open(text=SlowModel(REQUEST_LEASE_MS / 1000 + 10))
     two = apps.open(text=["Two."], database=one.server.database, owner="two")
     id = (await one.chat("hi")).json()["conversationId"]
     first = asyncio.create_task(one.chat("one", conversation_id=id))
-    await asyncio.sleep(LEASE_MS / 1000 + 5)
+    await asyncio.sleep(REQUEST_LEASE_MS / 1000 + 5)
     refused = await two.chat("two", conversation_id=id)
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "busy")
     assert refused.headers["retry-after"] == "1"
@@ -412,13 +413,15 @@ async def test_a_conversation_that_is_answered_on_the_socket_of_another_process_
 async def test_a_process_that_died_in_mid_request_blocks_the_conversation_until_its_lease_is_over(
     apps: WebApps,
 ) -> None:
-    web = apps.open(text=["One.", "Two."])
-    id = (await web.chat("hi")).json()["conversationId"]
-    now_ms = web.deps.clock.now_ms()
-    await web.server.database.sessions.take_lease(id, "dead", now_ms, now_ms + LEASE_MS)
-    assert (await web.chat("hello", conversation_id=id)).status_code == 409
-    await asyncio.sleep(LEASE_MS / 1000)
-    assert (await web.chat("hello", conversation_id=id)).status_code == 200
+    dead = apps.open(text=SlowModel(1))
+    heir = apps.open(text=["One.", "Two."], database=dead.server.database, owner="heir")
+    id = (await heir.chat("hi")).json()["conversationId"]
+    assert await dead.server.hub.begin_request("ann", id, AnswerCollector()) is not None
+    # From now on it renews nothing.
+    await dead.server.hub.aclose()
+    assert (await heir.chat("hello", conversation_id=id)).status_code == 409
+    await asyncio.sleep(REQUEST_LEASE_MS / 1000)
+    assert (await heir.chat("hello", conversation_id=id)).status_code == 200
 
 
 async def test_a_lease_that_could_not_be_released_does_not_block_its_own_process(
