@@ -249,3 +249,68 @@ async def test_any_number_of_sessions_can_be_swept(sessions: SessionStore) -> No
     for number in range(45):
         await sessions.begin(session(f"s{number}", handle_hash=f"h{number}"))
     assert await sessions.sweep(1 << 40) == 45
+
+
+def claim_of(owner: str, now_ms: int, id: str = "s1") -> SessionRecord:
+    """What a process claims a session with: a new record, in case there is no such session yet."""
+    return replace(
+        session(id, handle_hash=f"handle of {id} by {owner}"),
+        lease_owner=owner,
+        lease_until_ms=now_ms + 5_000,
+        updated_ms=now_ms,
+    )
+
+
+async def test_a_claim_begins_a_session_that_does_not_exist(sessions: SessionStore) -> None:
+    assert await sessions.claim(claim_of("node a", 1_000)) == claim_of("node a", 1_000)
+    assert await rotate(sessions, "handle of s1 by node a") is not None
+
+
+async def test_a_claim_succeeds_when_the_lease_is_over_or_released(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    assert await sessions.claim(claim_of("node b", 4_999)) is None
+    taken = await sessions.claim(claim_of("node b", 5_000))
+    assert taken == replace(session(), lease_owner="node b", lease_token=2, lease_until_ms=10_000, updated_ms=5_000)
+    with pytest.raises(Fenced):
+        await sessions.save(session())
+    assert await sessions.claim(claim_of("node a", 5_001)) is None
+    assert await sessions.renew("s1", 2, 0)
+    released = await sessions.claim(claim_of("node a", 5_001))
+    assert released is not None
+    assert (released.lease_owner, released.lease_token) == ("node a", 3)
+
+
+async def test_a_process_may_claim_what_it_holds_itself(sessions: SessionStore) -> None:
+    await sessions.begin(session())
+    taken = await sessions.claim(claim_of("node a", 2_000))
+    assert taken is not None
+    assert (taken.lease_token, taken.lease_until_ms, taken.handle_hash) == (2, 7_000, "h1")
+
+
+@pytest.mark.parametrize("exists", [True, False])
+async def test_one_of_20_concurrent_claims_succeeds(sessions: SessionStore, exists: bool) -> None:
+    if exists:
+        await sessions.begin(session())
+    claims = await asyncio.gather(*(sessions.claim(claim_of(f"node {number}", 6_000)) for number in range(20)))
+    [won] = [each for each in claims if each is not None]
+    assert [each.lease_owner for each in await sessions.held_in("c1", 6_000)] == [won.lease_owner]
+
+
+async def test_the_processes_that_hold_leases_are_listed(sessions: SessionStore) -> None:
+    for id, owner, user in (("s1", "node a", "ann"), ("s2", "node a", "bob"), ("s3", "node b", "bob")):
+        await sessions.begin(replace(claim_of(owner, 1_000, id), user=user))
+    await sessions.begin(replace(claim_of("node c", 0, "s4"), lease_until_ms=2_000))
+    assert sorted(await sessions.holders(2_000)) == ["node a", "node b"]
+    assert sorted(await sessions.holders(1_999)) == ["node a", "node b", "node c"]
+    assert await sessions.holders(2_000, "ann") == ["node a"]
+    assert await sessions.holders(2_000, "eve") == []
+
+
+async def test_the_held_sessions_of_a_conversation_are_found(sessions: SessionStore) -> None:
+    for id, conversation, until_ms in (("s1", "c1", 5_000), ("s2", "c1", 2_000), ("s3", "c2", 5_000)):
+        await sessions.begin(
+            replace(session(id, handle_hash=id), conversation_id=conversation, lease_until_ms=until_ms)
+        )
+    [held] = await sessions.held_in("c1", 2_000)
+    assert held == session("s1", handle_hash="s1")
+    assert {each.id for each in await sessions.held_in("c1", 1_999)} == {"s1", "s2"}

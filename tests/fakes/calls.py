@@ -1,7 +1,8 @@
 """A client and a server in one process on the virtual clock, with all messages that the client received."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from itertools import count
@@ -124,6 +125,18 @@ class Server:
     async def aclose(self) -> None:
         await self.hub.aclose()
         await self.gate.executor.aclose()
+
+
+@asynccontextmanager
+async def looking(*servers: Server) -> AsyncIterator[None]:
+    """Lets the servers look for what the others have left for them."""
+    tasks = [asyncio.create_task(server.nodes.run()) for server in servers]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Client:

@@ -13,6 +13,7 @@ from starlette.types import Message
 from antiphon.models.text_live import text_factory
 from antiphon.security.admission import Caller
 from antiphon.server.deps import HttpDeps, OperatorDeps, ToolChanges
+from antiphon.server.energy import offer_commands
 from antiphon.server.http import routes
 from antiphon.services.kb import Knowledge
 from antiphon.services.kb.embedders import LazyEmbedder
@@ -43,6 +44,7 @@ class WebApp:
             operator=self._operator(),
             **deps,
         )
+        offer_commands(server.nodes)
         self.app = Starlette(routes=routes(self.deps))
         self.http = httpx2.AsyncClient(transport=httpx2.ASGITransport(self.app), base_url="http://test")
 

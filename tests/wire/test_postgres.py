@@ -1,4 +1,4 @@
-"""Servers whose data is in Postgres: they share it, and survive its outages."""
+"""Servers whose data is in Postgres survive its outages."""
 
 import asyncio
 import time
@@ -15,29 +15,6 @@ from tests.wire.test_store_down import SUM, error_after, is_refused, post, until
 pytestmark = pytest.mark.real_time
 
 NUL = "What is 2 plus\u0000 3?"
-
-
-@pytest.fixture
-def folders(tmp_path: Path) -> tuple[Path, Path]:
-    """The data folders of two servers, which are on two machines."""
-    first, second = tmp_path / "first", tmp_path / "second"
-    first.mkdir()
-    second.mkdir()
-    return first, second
-
-
-async def test_a_session_of_one_server_goes_on_at_another(folders: tuple[Path, Path], postgres_url: str) -> None:
-    storage = {"url": postgres_url}
-    with serve(folders[0], storage=storage) as first, serve(folders[1], storage=storage) as second:
-        async with call(first.url, {"mode": "text"}) as caller:
-            assert "5" in await caller.ask(SUM)
-            await caller.socket.close(1001)
-        hello = {"resume": caller.session["resume"], "last_n": caller.received[-1]["n"]}
-        async with call(second.url, hello) as again:
-            assert again.session["resumed"] is True
-            assert again.session["session_id"] == caller.session["session_id"]
-            assert "7" in await again.ask("What is 3 plus 4?")
-        assert first.failures == second.failures == []
 
 
 async def test_an_outage_of_the_database_is_reported_at_once_and_forgotten_when_it_is_over(

@@ -52,11 +52,12 @@ def show(
     for ladder in state.ladders:
         for line in describe_ladder(ladder):
             typer.echo(line)
-    highest = {ladder.mode.value: ladder.max for ladder in state.ladders}
-    for session in state.sessions:
-        typer.echo(describe_session(session, highest))
+    for line in describe_sessions(state.sessions, state):
+        typer.echo(line)
     if not state.sessions:
         typer.echo("No sessions.")
+    for node in state.unreached:
+        typer.echo(f"The server {node} does not answer, so its sessions are not listed.")
 
 
 @app.command("set")
@@ -78,9 +79,12 @@ def set_level(
     if session is not None:
         body["session_id"] = find_session(state.sessions, session).session_id
     changed = api.request("PUT", ENERGY, ChangedSessions, body)
-    highest = {ladder.mode.value: ladder.max for ladder in state.ladders}
-    for each in changed.sessions:
-        typer.echo(describe_session(each, highest))
+    for line in describe_sessions(changed.sessions, state):
+        typer.echo(line)
+    for id in changed.unchanged:
+        typer.echo(f"Session {id[:SHORT_ID_CHARS]} did not react, and may have ended.")
+    for node in changed.unreached:
+        typer.echo(f"The server {node} does not answer. Check its sessions with `antiphon energy show`.")
 
 
 def renew(
@@ -136,15 +140,20 @@ def describe_ladder(ladder: "LadderState") -> Iterator[str]:
         yield f"  {rung.level}  {rung.model}{told}"
 
 
-def describe_session(session: "SessionEnergy", highest: dict[str, int]) -> str:
-    levels = {"voice": session.voice, "text": session.text}
-    told = [f"{mode} {level} of {highest[mode]}" for mode, level in levels.items() if level is not None]
-    model = "no model" if session.model is None else session.model
-    where = "" if session.connected else ", not connected"
-    return (
-        f"Session {session.session_id[:SHORT_ID_CHARS]} of {session.user}: "
-        f"{', '.join(told)}; in {session.mode} with {model}{where}"
-    )
+def describe_sessions(sessions: Sequence["SessionEnergy"], state: "EnergyState") -> Iterator[str]:
+    """Describes each session; with the server that runs it, if there are several servers."""
+    highest = {ladder.mode.value: ladder.max for ladder in state.ladders}
+    has_several_nodes = len({each.node for each in state.sessions}.union(state.unreached)) > 1
+    for session in sessions:
+        levels = {"voice": session.voice, "text": session.text}
+        told = [f"{mode} {level} of {highest[mode]}" for mode, level in levels.items() if level is not None]
+        model = "no model" if session.model is None else session.model
+        node = f" on {session.node}" if has_several_nodes else ""
+        client = "" if session.connected else ", not connected"
+        yield (
+            f"Session {session.session_id[:SHORT_ID_CHARS]} of {session.user}{node}: "
+            f"{', '.join(told)}; in {session.mode} with {model}{client}"
+        )
 
 
 def _seconds(seconds: float) -> str:

@@ -12,7 +12,7 @@ from antiphon.security.quota import Account
 from antiphon.server.answer import AnswerCollector, ChatAnswer, ChatRequest
 from antiphon.server.deps import HttpDeps
 from antiphon.server.refusals import STOPPING, Block, Refusal, RefusalCode, unavailable
-from antiphon.session.hub import ActiveSession
+from antiphon.session.hub import ActiveSession, ConversationBusy
 from antiphon.session.tool_runner import charge_to
 from antiphon.tools.affirmation import verdict
 from antiphon.tools.context import Messaging
@@ -138,6 +138,7 @@ class Chat:
     def __init__(self, deps: HttpDeps) -> None:
         self.deps = deps
         self._busy: set[str] = set()
+        """The conversations in which this process answers a request. Other processes know by the session's lease."""
 
     def explain_end(self) -> Refusal:
         """Explains why an answer was cancelled."""
@@ -152,16 +153,16 @@ class Chat:
         _check(request)
         await self._refuse_blocked(caller.user)
         id = request.conversation_id
-        if id is not None and (id in self._busy or self.deps.hub.is_busy(id)):
-            raise Refusal(
-                RefusalCode.BUSY, "The last message of this conversation is still being answered.", retry_after_s=1
-            )
+        if id in self._busy:
+            raise _busy()
         if id is not None:
             self._busy.add(id)
         link = AnswerCollector()
         active = None
         try:
             active = await self.deps.hub.begin_request(caller.user, id, link, authenticated=caller.authenticated)
+        except ConversationBusy:
+            raise _busy() from None
         finally:
             if active is None and id is not None:
                 self._busy.discard(id)
@@ -190,6 +191,10 @@ class Chat:
             left_s = (until_ms - now_ms) / 1000
             block = Block(until_ms, left_s, BLOCKED.reason)
             raise Refusal(RefusalCode.BLOCKED, BLOCKED.reason, retry_after_s=left_s, timeout=block)
+
+
+def _busy() -> Refusal:
+    return Refusal(RefusalCode.BUSY, "The last message of this conversation is still being answered.", retry_after_s=1)
 
 
 def _check(request: ChatRequest) -> None:

@@ -1,10 +1,11 @@
 """`/api/energy` and `/api/sessions/{id}/renew`: which models the sessions use, and how that is changed by hand.
 
 Users see and change their own sessions. A caller who needs no token is the operator, who sees and changes all of them.
+Each process answers for its own sessions: those of other processes are asked for with one command for each process.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -21,11 +22,16 @@ from antiphon.server.deps import HttpDeps
 from antiphon.server.refusals import Refusal, RefusalCode, reply
 from antiphon.server.requests import read_body
 from antiphon.session.active import ActiveSession
+from antiphon.session.hub import Hub
 from antiphon.session.nodes import CommandRefused, Handler, Nodes
 from antiphon.tools.spec import Mode
 
-WAIT_S: Final = 5.0
-"""How long a session may take to begin what is asked of it."""
+WAIT_S: Final = 3.0
+"""How long a session may take to begin what is asked of it. Another process waits a little longer for the result."""
+LIST_S: Final = 2.5
+"""How long other processes may take to list their sessions. With SQLite they look once a second, and so does the one
+that waits for the list."""
+NO_REACTION: Final = "The session is busy, or has ended. Try again."
 
 
 class RungState(Struct, frozen=True):
@@ -67,12 +73,17 @@ class SessionEnergy(Struct, frozen=True):
     """Null if the server has no voice."""
     model: str | None
     """The model of its mode; null at level 0."""
+    node: str
+    """The server that runs it."""
 
 
 class EnergyState(Struct, frozen=True):
     ladders: tuple[LadderState, ...]
+    """The models as the server that answers sees them."""
     sessions: tuple[SessionEnergy, ...]
-    """Your own sessions in this process, or all of them for the operator."""
+    """Your own sessions on all servers, or those of everybody for the operator."""
+    unreached: tuple[str, ...] = ()
+    """The servers that run sessions, too, but do not answer: their sessions are not listed."""
 
 
 class EnergyRequest(Struct, forbid_unknown_fields=True):
@@ -85,11 +96,23 @@ class EnergyRequest(Struct, forbid_unknown_fields=True):
 class ChangedSessions(Struct, frozen=True):
     sessions: tuple[SessionEnergy, ...]
     """The sessions that were changed, with their new levels."""
+    unchanged: tuple[str, ...] = ()
+    """The ids of sessions that did not react in time, or have ended."""
+    unreached: tuple[str, ...] = ()
+    """The servers that run sessions, too, but do not answer. Their sessions may have been changed or not."""
 
 
 async def show_energy(deps: HttpDeps, request: Request, caller: Caller) -> Response:
+    return reply(await read_energy(deps, _owner_of(caller)))
+
+
+async def read_energy(deps: HttpDeps, user: str | None) -> EnergyState:
+    """Describes the models of this process, and the sessions of a user, or of all users, in all processes."""
+    told = await deps.nodes.tell_others("list_energy", {"user": user}, user=user, within_s=LIST_S)
+    there = (each for result in told.results for each in msgspec.convert(result, tuple[SessionEnergy, ...]))
     ladders = tuple(describe_ladder(ladder) for ladder in deps.hub.models.ladders.values())
-    return reply(EnergyState(ladders, tuple(map(describe_session, _sessions_of(deps, caller)))))
+    here = map(describe_session, _sessions_of(deps.hub, user))
+    return EnergyState(ladders, _merge((*here, *there)), tuple(told.unreached))
 
 
 async def set_energy(deps: HttpDeps, request: Request, caller: Caller) -> Response:
@@ -104,12 +127,24 @@ async def set_energy(deps: HttpDeps, request: Request, caller: Caller) -> Respon
     named, body = wanted.session_id, {"mode": str(wanted.mode), "level": wanted.level}
     if named is not None:
         return reply(ChangedSessions((await _tell(deps, caller, named, "set_energy", body),)))
-    sessions = _sessions_of(deps, caller)
-    if not sessions:
+    return reply(await _set_all(deps, _owner_of(caller), body))
+
+
+async def _set_all(deps: HttpDeps, user: str | None, wanted: Mapping[str, Any]) -> ChangedSessions:
+    """Sets the level of all sessions of a user, or of all users, in all processes."""
+    body = {**wanted, "user": user}
+    here, there = await asyncio.gather(
+        _set_own(deps.hub, body), deps.nodes.tell_others("set_all_energy", body, user=user)
+    )
+    results = [msgspec.convert(each, ChangedSessions) for each in (here, *there.results)]
+    changed = _merge(each for result in results for each in result.sessions)
+    unchanged = {id for result in results for id in result.unchanged} - {each.session_id for each in changed}
+    if not (changed or unchanged or there.unreached):
         raise Refusal(RefusalCode.NOT_FOUND, "There is no session whose energy could be set.")
-    with _refusing():
-        await asyncio.gather(*(_set_level(each, body) for each in sessions))
-    return reply(ChangedSessions(tuple(map(describe_session, sessions))))
+    if not changed:
+        told = NO_REACTION if unchanged else "A server that runs sessions does not answer. Try again."
+        raise Refusal(RefusalCode.DEADLINE, told)
+    return ChangedSessions(changed, tuple(sorted(unchanged)), tuple(there.unreached))
 
 
 async def _set_level(active: ActiveSession, wanted: Any) -> Any:
@@ -122,23 +157,43 @@ async def _renew(active: ActiveSession, nothing: Any) -> Any:
     return msgspec.to_builtins(describe_session(active))
 
 
+async def _list_own(hub: Hub, wanted: Any) -> Any:
+    return msgspec.to_builtins([describe_session(each) for each in _sessions_of(hub, wanted["user"])])
+
+
+async def _set_own(hub: Hub, wanted: Any) -> Any:
+    """Sets the level of the sessions of this process, and returns `ChangedSessions`."""
+    changed: list[Any] = []
+    unchanged: list[str] = []
+
+    async def change(active: ActiveSession) -> None:
+        try:
+            changed.append(await _set_level(active, wanted))
+        except CommandRefused:
+            unchanged.append(active.id)
+
+    await asyncio.gather(*(change(each) for each in _sessions_of(hub, wanted["user"])))
+    return {"sessions": changed, "unchanged": unchanged}
+
+
 _HANDLERS: Final[Mapping[str, Handler]] = {"set_energy": _set_level, "renew": _renew}
 
 
 def offer_commands(nodes: Nodes) -> None:
-    """Lets other processes set the energy of the sessions of this one, and renew their models."""
+    """Lets other processes list the sessions of this one, set their energy, and renew their models."""
     for kind, handler in _HANDLERS.items():
         nodes.offer(kind, handler)
+    nodes.offer_for_all("list_energy", partial(_list_own, nodes.hub))
+    nodes.offer_for_all("set_all_energy", partial(_set_own, nodes.hub))
 
 
 async def _tell(deps: HttpDeps, caller: Caller, session_id: str, kind: str, body: Any = None) -> SessionEnergy:
     """Has a session do it, in whichever process it runs."""
     active = deps.hub.sessions.get(session_id)
     with _refusing():
-        if active is not None and _may_change(caller, active):
+        if active is not None and _owner_of(caller) in (None, active.user):
             return msgspec.convert(await _HANDLERS[kind](active, body), SessionEnergy)
-        owner = caller.user if caller.authenticated else None
-        if all(each.id != session_id for each in await deps.nodes.elsewhere(owner)):
+        if all(each.id != session_id for each in await deps.nodes.elsewhere(_owner_of(caller))):
             raise Refusal(RefusalCode.NOT_FOUND, "There is no such session. It may have ended.")
         return msgspec.convert(await deps.nodes.tell(session_id, kind, body), SessionEnergy)
 
@@ -157,12 +212,22 @@ async def renew_session(deps: HttpDeps, request: Request, caller: Caller) -> Res
     return reply(await _tell(deps, caller, request.path_params["id"], "renew"))
 
 
-def _sessions_of(deps: HttpDeps, caller: Caller) -> list[ActiveSession]:
-    return [each for each in deps.hub.sessions.values() if _may_change(caller, each)]
+def _owner_of(caller: Caller) -> str | None:
+    """The user whose sessions the caller may see and change; None for those of all users."""
+    return caller.user if caller.authenticated else None
 
 
-def _may_change(caller: Caller, active: ActiveSession) -> bool:
-    return not caller.authenticated or active.user == caller.user
+def _sessions_of(hub: Hub, user: str | None) -> list[ActiveSession]:
+    return [each for each in hub.sessions.values() if user in (None, each.user)]
+
+
+def _merge(sessions: Iterable[SessionEnergy]) -> tuple[SessionEnergy, ...]:
+    """Lists each session once: the process from which it was taken over may have it in memory for a while."""
+    found: dict[str, SessionEnergy] = {}
+    for each in sessions:
+        if each.session_id not in found or each.connected:
+            found[each.session_id] = each
+    return tuple(found.values())
 
 
 def _charge(deps: HttpDeps, request: Request, caller: Caller) -> None:
@@ -188,7 +253,7 @@ async def _carry_out(active: ActiveSession, work: Callable[[], None]) -> None:
     await asyncio.wait(awaited, timeout=WAIT_S, return_when=asyncio.FIRST_COMPLETED)
     if not done.done():
         done.cancel()
-        raise CommandRefused("busy", "The session is busy, or has ended. Try again.")
+        raise CommandRefused("busy", NO_REACTION)
 
 
 def describe_ladder(ladder: Ladder) -> LadderState:
@@ -219,4 +284,5 @@ def describe_session(active: ActiveSession) -> SessionEnergy:
         text=levels.get(Mode.TEXT),
         voice=levels.get(Mode.VOICE),
         model=None if profile is None or not levels.get(mode) else profile.name,
+        node=runner.stored.record.lease_owner,
     )

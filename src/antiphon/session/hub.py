@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from antiphon.clock import Clock
+from antiphon.errors import AntiphonError
 from antiphon.prompts.composer import Composer
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
@@ -34,10 +35,19 @@ from antiphon.session.models import SharedModels
 from antiphon.session.outbox import Link, Outbox
 from antiphon.session.recording import CallRecording, Recordings
 from antiphon.session.restoring import restore
+from antiphon.session.resume_state import ResumeState
 from antiphon.session.runner import Runner
 from antiphon.session.speaking import Synthesize
 from antiphon.session.state import BUSY
-from antiphon.session.stored_session import FIRST_LEASE, HANDLE_MS, LEASE_MS, StoredSession, Stores, new_record
+from antiphon.session.stored_session import (
+    FIRST_LEASE,
+    HANDLE_MS,
+    LEASE_MS,
+    REQUEST_LEASE_MS,
+    StoredSession,
+    Stores,
+    new_record,
+)
 from antiphon.storage.base import STORE_UNAVAILABLE, StorageError, StoreUnavailable
 from antiphon.storage.sessions import Fenced, SessionRecord
 from antiphon.telemetry.log import get_logger
@@ -47,6 +57,7 @@ from antiphon.tools.spec import Mode
 from antiphon.transcript import AssistantMessage, UserMessage
 
 RENEW_S: Final = LEASE_MS / 1000 / 3
+RENEW_REQUESTS_S: Final = REQUEST_LEASE_MS / 1000 / 3
 LEFT_S: Final = 4.0
 """How long a request waits for a call that an earlier one left running: by then it is known whether it still runs."""
 STORE_CLOSE: Final = msgspec.structs.replace(FULL, reason="the server cannot reach its database; try again later")
@@ -54,6 +65,12 @@ STORE_ERROR: Final = s.Error(STORE_UNAVAILABLE, ErrorCode.UNAVAILABLE, retryable
 RESUME_REJECTED: Final = "This session could not be resumed: its handle is unknown, used or expired."
 
 log = get_logger(__name__)
+
+
+class ConversationBusy(AntiphonError):
+    """The last message of the conversation is still being answered, in this process or in another."""
+
+    code = "busy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +104,8 @@ class Hub:
     composer: Composer = field(default_factory=Composer)
     hooks: HookQueue = field(default_factory=HookQueue)
     sessions: dict[str, ActiveSession] = field(default_factory=dict)
-    _renewing: asyncio.Task[None] | None = None
+    _renewing: dict[bool, asyncio.Task[None]] = field(default_factory=dict)
+    """Renew the leases: True those of requests, which are shorter, False all others."""
     _ending: set[asyncio.Task[None]] = field(default_factory=set)
     """Sessions that are over, and whose models are still being closed."""
     _stopping: tuple[str, float] | None = None
@@ -99,14 +117,14 @@ class Hub:
 
     async def attach(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool = False) -> ActiveSession:
         """Gives a client its session, resumed if that is possible, and sends it the `session` message."""
-        self._renewing = self._renewing or asyncio.create_task(self._renew())
+        self._renew_leases(of_requests=False)
         if hello.resume is not None:
             active = await self._resume(user, hello, link, authenticated=authenticated)
             if active is not None:
                 return active
         mode = Mode.TEXT if hello.mode is c.Mode.TEXT or not self.has_voice else Mode.VOICE
         handle = self.handles.new()
-        record = self._new_record(user, handle, mode)
+        record = self._new_record(user, handle, mode, LEASE_MS)
         active = self._make(record, handle, Outbox(), stored=False, authenticated=authenticated)
         self._start(active)
         outbox = active.runner.outbox
@@ -129,24 +147,28 @@ class Hub:
         """Gives the client of a single request its session; None if it has no such conversation.
 
         All requests of a conversation share one session, which has the conversation's id, so any process knows which
-        calls wait for approval. The store keeps the session; `end_request` removes it from memory.
+        calls wait for approval. Its lease is held for the time of one request: raises `ConversationBusy` while another
+        process holds it, or makes an answer in this conversation for another client. The store keeps the session;
+        `end_request` removes it from memory, and releases the lease. The caller sees to it that there is one request
+        of a conversation at a time in this process.
         """
+        self._renew_leases(of_requests=True)
         record = await self._record_for_request(user, conversation_id)
         if record is None:
             return None
-        stored = record.lease_token > FIRST_LEASE
+        stored, resumed = conversation_id is not None, record.lease_token > FIRST_LEASE
         active = self._make(record, "", Outbox(keeps=False), stored=stored, authenticated=authenticated)
         active.is_of_request = True
         self._start(active)
         active.runner.outbox.attach(link, c.AudioForm.JSON)
         try:
             await active.runner.writer.load()
-            if stored:
+            if resumed:
                 await self._take_over_calls(active.runner.tools)
         except BaseException:
             await self.end_request(active)
             raise
-        self._tell_started(active, resumed=stored)
+        self._tell_started(active, resumed=resumed)
         return active
 
     async def _take_over_calls(self, tools: ToolSession) -> None:
@@ -162,18 +184,25 @@ class Hub:
         self._drop(active)
         if active.task is not None:
             await asyncio.wait([active.task])
+        try:
+            await active.runner.stored.release()
+        except StorageError as error:
+            # This process may claim the session all the same, and others when the lease is over.
+            log.warning("lease_not_released", session=active.id, error=str(error))
 
     def connected(self, user: str | None = None) -> list[ActiveSession]:
         """Lists the sessions that have a client now, of one user or of all."""
         wanted = [each for each in self.sessions.values() if user is None or each.user == user]
         return [each for each in wanted if each.runner.outbox.link is not None]
 
-    def is_busy(self, conversation_id: str) -> bool:
-        """Whether a session of this process is making an answer in this conversation."""
-        return any(
-            active.runner.conversation_id == conversation_id and active.runner.state.phase in BUSY
-            for active in self.sessions.values()
-        )
+    async def is_busy(self, conversation_id: str) -> bool:
+        """Whether a session, in this process or in another, is making an answer in this conversation."""
+        own = [each for each in self.sessions.values() if each.runner.conversation_id == conversation_id]
+        if any(active.runner.state.phase in BUSY for active in own):
+            return True
+        held = await self.stores.sessions.held_in(conversation_id, self.clock.now_ms())
+        others = [record for record in held if record.lease_owner != self.owner]
+        return any(msgspec.json.decode(record.state, type=ResumeState).is_busy for record in others)
 
     def detach(self, active: ActiveSession, link: Link, *, for_good: bool) -> None:
         """The socket of a client has closed. Unless the client has left for good, its session is parked."""
@@ -197,13 +226,16 @@ class Hub:
         # Answers that take longer are made again elsewhere. What was sent of them is stored, so that numbers continue.
         unsaved = [active.runner.stored.save_messages(active.runner.outbox) for active in self.sessions.values()]
         await asyncio.gather(*unsaved, return_exceptions=True)
+        # Others need not wait for the end of the leases to know that this process does not run the sessions any more.
+        held = [active.runner.stored for active in self.sessions.values() if not active.is_of_request]
+        await asyncio.gather(*(stored.release() for stored in held), return_exceptions=True)
 
     async def aclose(self) -> None:
-        if self._renewing is not None:
-            self._renewing.cancel()
+        for renewing in self._renewing.values():
+            renewing.cancel()
         for active in self.sessions.values():
             active.stop()
-        tasks = [self._renewing, *self._ending, *(active.task for active in self.sessions.values())]
+        tasks = [*self._renewing.values(), *self._ending, *(active.task for active in self.sessions.values())]
         await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
         if self.summaries is not None:
             await self.summaries.aclose()
@@ -246,9 +278,16 @@ class Hub:
         runner.introduce = lambda: active.introduce(resumed=True)
         return active
 
-    def _new_record(self, user: str, handle: str, mode: Mode = Mode.TEXT) -> SessionRecord:
-        handle_hash, now_ms = self.handles.hash(handle), self.clock.now_ms()
-        return new_record(user, self.owner, handle_hash, now_ms=now_ms, handle_ms=self.handles.valid_ms, mode=mode)
+    def _new_record(self, user: str, handle: str, mode: Mode, lease_ms: int) -> SessionRecord:
+        return new_record(
+            user,
+            self.owner,
+            self.handles.hash(handle),
+            now_ms=self.clock.now_ms(),
+            handle_ms=self.handles.valid_ms,
+            lease_ms=lease_ms,
+            mode=mode,
+        )
 
     def _start(self, active: ActiveSession) -> None:
         active.task = asyncio.create_task(self._run(active))
@@ -283,16 +322,15 @@ class Hub:
     # Resuming.
 
     async def _record_for_request(self, user: str, conversation_id: str | None) -> SessionRecord | None:
-        now_ms = self.clock.now_ms()
-        fresh = self._new_record(user, self.handles.new())
+        fresh = self._new_record(user, self.handles.new(), Mode.TEXT, REQUEST_LEASE_MS)
         if conversation_id is None:
             return msgspec.structs.replace(fresh, id=fresh.conversation_id)
         if await self.stores.conversations.get(conversation_id, user) is None:
             return None
-        try:
-            return await self.stores.sessions.take_lease(conversation_id, self.owner, now_ms, now_ms + LEASE_MS)
-        except Fenced:
-            return msgspec.structs.replace(fresh, id=conversation_id, conversation_id=conversation_id)
+        wanted = msgspec.structs.replace(fresh, id=conversation_id, conversation_id=conversation_id)
+        if await self.is_busy(conversation_id) or (claimed := await self.stores.sessions.claim(wanted)) is None:
+            raise ConversationBusy("The last message of this conversation is still being answered.")
+        return claimed
 
     async def _resume(self, user: str, hello: c.Hello, link: Link, *, authenticated: bool) -> ActiveSession | None:
         last_n = hello.last_n or 0
@@ -424,10 +462,15 @@ class Hub:
         active.runner.outbox.send(error, once=True)
         self._drop(active, close)
 
-    async def _renew(self) -> None:
+    def _renew_leases(self, *, of_requests: bool) -> None:
+        """Begins to renew the leases of the sessions of requests, or of all others, unless it has begun before."""
+        if of_requests not in self._renewing:
+            self._renewing[of_requests] = asyncio.create_task(self._renew(of_requests=of_requests))
+
+    async def _renew(self, *, of_requests: bool) -> None:
         while True:
-            await asyncio.sleep(RENEW_S)
-            for active in list(self.sessions.values()):
+            await asyncio.sleep(RENEW_REQUESTS_S if of_requests else RENEW_S)
+            for active in [each for each in self.sessions.values() if each.is_of_request is of_requests]:
                 try:
                     is_ours = await active.runner.stored.renew()
                 except StorageError as error:

@@ -1,14 +1,15 @@
 """What the sessions of several processes have to do with each other.
 
 A process that is asked to do something with a session that runs elsewhere stores a command for it. The process that
-runs the session carries it out and stores the result. Sessions of one conversation learn the turns that others add.
+runs the session carries it out and stores the result. A command may also be for all sessions of a process: then it is
+one command for each process that holds leases. Sessions of one conversation learn the turns that others add.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 import msgspec
@@ -32,6 +33,8 @@ REACH_S: Final = 5.0
 
 Handler = Callable[[ActiveSession, Any], Awaitable[Any]]
 """Carries out a command in a session of this process. What it gets and returns can be written as JSON."""
+NodeHandler = Callable[[Any], Awaitable[Any]]
+"""Carries out a command that concerns all sessions of this process."""
 
 log = get_logger(__name__)
 
@@ -56,6 +59,14 @@ class _Result(msgspec.Struct):
     message: str = ""
 
 
+class NodeAnswers(NamedTuple):
+    """What the other processes have answered to a command for all sessions."""
+
+    results: Sequence[Any]
+    unreached: Sequence[str]
+    """The names of the processes that hold leases, and have not answered in time or have failed."""
+
+
 class Nodes:
     def __init__(
         self,
@@ -70,12 +81,17 @@ class Nodes:
         self._changes = changes
         self._list_sessions = list_sessions
         self._handlers: dict[str, Handler] = {}
+        self._node_handlers: dict[str, NodeHandler] = {}
         self._working: set[asyncio.Task[None]] = set()
         self._changed = changes.subscribe(Topic.COMMANDS, Topic.CONVERSATIONS, Topic.PEOPLE)
 
     def offer(self, kind: str, handler: Handler) -> None:
         """Has the commands of a kind carried out by `handler`, in the sessions of this process."""
         self._handlers[kind] = handler
+
+    def offer_for_all(self, kind: str, handler: NodeHandler) -> None:
+        """Has the commands of a kind for all sessions of this process carried out by `handler`."""
+        self._node_handlers[kind] = handler
 
     async def elsewhere(self, user: str | None) -> Sequence[SessionRecord]:
         """Lists the sessions of a user, or of all users, that other processes run now, the newest first."""
@@ -88,29 +104,50 @@ class Nodes:
 
         Raises `CommandRefused`. A command that was not taken in time is not carried out later.
         """
-        clock = self.hub.clock
-        expires_ms = clock.now_ms() + round(min(within_s, REACH_S) * 1000)
-        command = SessionCommand(uuid4().hex, session_id, kind, msgspec.json.encode(body), expires_ms)
-        done = self._changes.subscribe(Topic.COMMANDS)
-        await self._commands.put(command)
-        self._changes.announce(Topic.COMMANDS)
-        try:
-            async with asyncio.timeout(within_s):
-                while True:
-                    await wait_for_change(done, POLL_S)
-                    found = await self._commands.results([command.id])
-                    if command.id in found:
-                        break
-        except TimeoutError:
-            raise CommandRefused(UNREACHED, "The server that runs the session does not answer.") from None
-        finally:
-            self._changes.unsubscribe(done)
-            with suppress(StorageError):
-                await self._commands.remove(command.id)
-        result = msgspec.json.decode(found[command.id], type=_Result)
+        [result] = await self._ask([session_id], kind, body, within_s)
         if result.reason is not None:
             raise CommandRefused(result.reason, result.message)
         return result.value
+
+    async def tell_others(
+        self, kind: str, body: Any, *, user: str | None = None, within_s: float = REACH_S
+    ) -> NodeAnswers:
+        """Has a command carried out by each of the other processes that run sessions of this user, or of any user.
+
+        Other processes know of a session from its first turn on, when its lease is stored.
+        """
+        holders = await self.hub.stores.sessions.holders(self.hub.clock.now_ms(), user)
+        others = [each for each in holders if each != self.hub.owner]
+        results = await self._ask(others, kind, body, within_s) if others else []
+        return NodeAnswers(
+            [each.value for each in results if each.reason is None],
+            [node for node, each in zip(others, results, strict=True) if each.reason is not None],
+        )
+
+    async def _ask(self, targets: Sequence[str], kind: str, body: Any, within_s: float) -> Sequence[_Result]:
+        """Gives each of the sessions or processes the command, and returns the result of each."""
+        expires_ms = self.hub.clock.now_ms() + round(min(within_s, REACH_S) * 1000)
+        encoded = msgspec.json.encode(body)
+        commands = [SessionCommand(uuid4().hex, each, kind, encoded, expires_ms) for each in targets]
+        ids = [command.id for command in commands]
+        found: Mapping[str, bytes] = {}
+        done = self._changes.subscribe(Topic.COMMANDS)
+        try:
+            for command in commands:
+                await self._commands.put(command)
+            self._changes.announce(Topic.COMMANDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(within_s):
+                    while len(found) < len(ids):
+                        await wait_for_change(done, POLL_S)
+                        found = await self._commands.results(ids)
+        finally:
+            self._changes.unsubscribe(done)
+            for id in ids:
+                with suppress(StorageError):
+                    await self._commands.remove(id)
+        unreached = _Result(reason=UNREACHED, message="The server that runs the session does not answer.")
+        return [msgspec.json.decode(found[id], type=_Result) if id in found else unreached for id in ids]
 
     async def run(self) -> None:
         """Looks for what other processes have left for the sessions of this one, until it is cancelled."""
@@ -124,12 +161,13 @@ class Nodes:
     async def look(self) -> None:
         """Begins to carry out the commands that wait, and has sessions read turns that are new to them."""
         sessions = dict(self.hub.sessions)
-        if not sessions:
-            return
-        for command in await self._commands.take(list(sessions), self.hub.clock.now_ms()):
-            task = asyncio.create_task(self._carry_out(sessions[command.session_id], command))
+        # Also without sessions: others may ask this process as long as they find leases of it.
+        for command in await self._commands.take([self.hub.owner, *sessions], self.hub.clock.now_ms()):
+            task = asyncio.create_task(self._carry_out(command, sessions.get(command.session_id)))
             self._working.add(task)
             task.add_done_callback(self._working.discard)
+        if not sessions:
+            return
         await self._refresh(list(sessions.values()))
         now_ms = self.hub.clock.now_ms()
         for active in sessions.values():
@@ -140,20 +178,26 @@ class Nodes:
         await wait_for_change(self._changed, POLL_S)
         await asyncio.sleep(PAUSE_S)
 
-    async def _carry_out(self, active: ActiveSession, command: SessionCommand) -> None:
-        handler = self._handlers.get(command.kind)
+    async def _carry_out(self, command: SessionCommand, active: ActiveSession | None) -> None:
+        """`active` is None if the command is for all sessions of this process."""
         try:
-            if handler is None:
-                raise CommandRefused("unknown", f"This server does not know the command {command.kind!r}.")
-            result = _Result(await handler(active, msgspec.json.decode(command.body)))
+            handle = self._find_handler(command.kind, active)
+            result = _Result(await handle(msgspec.json.decode(command.body)))
         except CommandRefused as refused:
             result = _Result(reason=refused.reason, message=str(refused))
         except Exception:
-            log.exception("command_failed", session=active.id, kind=command.kind)
+            log.exception("command_failed", session=command.session_id, kind=command.kind)
             result = _Result(reason="internal", message="The server that runs the session has failed.")
         with suppress(StorageError):
             await self._commands.finish(command.id, msgspec.json.encode(result))
             self._changes.announce(Topic.COMMANDS)
+
+    def _find_handler(self, kind: str, active: ActiveSession | None) -> NodeHandler:
+        if active is None and kind in self._node_handlers:
+            return self._node_handlers[kind]
+        if active is not None and kind in self._handlers:
+            return partial(self._handlers[kind], active)
+        raise CommandRefused("unknown", f"This server does not know the command {kind!r}.")
 
     async def _refresh(self, sessions: Sequence[ActiveSession]) -> None:
         """Has sessions without a turn under way read the turns that other sessions have added to their conversation."""

@@ -11,7 +11,7 @@ from antiphon.session import effects as fx
 from antiphon.session.calls import CallLog
 from antiphon.session.outbox import Outbox
 from antiphon.session.resume_state import Preferences, ResumeState
-from antiphon.session.state import RESTING, Phase, SessionState
+from antiphon.session.state import BUSY, RESTING, Phase, SessionState
 from antiphon.session.stored_session import StoredSession
 from antiphon.session.transcript_writer import TranscriptWriter
 from antiphon.storage.base import StoreUnavailable
@@ -127,6 +127,7 @@ class Recorder:
             turns=state.turns - (not state.is_settled),
             call=self._calls.current,
             is_recording_wanted=self._calls.recording.is_wanted,
+            is_busy=state.phase in BUSY,
             upstream=self._upstream(),
         )
         self._stored.describe(mode=state.mode, turn=self._tool_turn, tools_version=tools.pinned_version, state=resume)

@@ -47,5 +47,7 @@ class ResumeState(Preferences):
     """The number of the last stored message when no turn was under way."""
     is_answering: bool = False
     """Whether the first turn after that message may still lack its answer, or its answer may not have been heard."""
+    is_busy: bool = False
+    """Whether an answer is being made or spoken."""
     upstream: UpstreamState = UpstreamState()
     """What the models of another process need to go on where these have left."""

@@ -16,6 +16,8 @@ from antiphon.storage.people import BlockStore
 from antiphon.storage.sessions import Fence, MessageStore, SentMessages, SessionRecord, SessionStore
 
 LEASE_MS: Final = 60_000
+REQUEST_LEASE_MS: Final = 10_000
+"""How long the lease of a request holds. It is short: if the process dies, the conversation is busy until it ends."""
 FIRST_LEASE: Final = 1
 HANDLE_MS: Final = 2 * 60 * 60 * 1000
 """How long after its last use a handle is valid, unless the settings say otherwise."""
@@ -49,6 +51,11 @@ class StoredSession:
         """How long after its last use the handle is valid."""
         self.is_stored = is_stored
         self._clock = clock
+        self._lease_ms = record.lease_until_ms - record.updated_ms
+        """How long the lease holds if it is not renewed: as long as the one that the session begins with here."""
+        self._leasing = asyncio.Lock()
+        """Held while the lease is written, so that it is not renewed after it was released."""
+        self._is_released = False
         self._naming = asyncio.Lock()
         """Held while the handle is written: a client may come back in the moment when the session is first stored."""
 
@@ -87,6 +94,8 @@ class StoredSession:
     async def begin(self) -> None:
         """Stores the record for the first time."""
         async with self._naming:
+            # The client may have been connected for long.
+            self._change(lease_until_ms=self._clock.now_ms() + self._lease_ms)
             await self.stores.sessions.begin(self.record)
             self.is_stored = True
 
@@ -128,15 +137,23 @@ class StoredSession:
 
     async def renew(self) -> bool:
         """Whether this process still has the session. The handle of a session that is held does not expire."""
-        if not self.is_stored:
-            return True
         now_ms = self._clock.now_ms()
-        if not await self.stores.sessions.renew(self.record.id, self.record.lease_token, now_ms + LEASE_MS):
-            return False
+        async with self._leasing:
+            if not self.is_stored or self._is_released:
+                return True
+            if not await self.stores.sessions.renew(self.record.id, self.record.lease_token, now_ms + self._lease_ms):
+                return False
         if self.record.handle_expires_ms - now_ms < self.handle_ms // 2:
             self._change(handle_expires_ms=now_ms + self.handle_ms)
             await self.stores.sessions.save(self.record)
         return True
+
+    async def release(self) -> None:
+        """Any process may claim the session from now on."""
+        async with self._leasing:
+            self._is_released = True
+            if self.is_stored:
+                await self.stores.sessions.renew(self.record.id, self.record.lease_token, 0)
 
     async def end(self) -> None:
         if self.is_stored:
@@ -147,7 +164,7 @@ class StoredSession:
 
 
 def new_record(
-    user: str, owner: str, handle_hash: str, *, now_ms: int, handle_ms: int, mode: str = "text"
+    user: str, owner: str, handle_hash: str, *, now_ms: int, handle_ms: int, lease_ms: int, mode: str = "text"
 ) -> SessionRecord:
     """A session that nobody knows of yet."""
     return SessionRecord(
@@ -162,6 +179,6 @@ def new_record(
         handle_expires_ms=now_ms + handle_ms,
         lease_owner=owner,
         lease_token=FIRST_LEASE,
-        lease_until_ms=now_ms + LEASE_MS,
+        lease_until_ms=now_ms + lease_ms,
         updated_ms=now_ms,
     )

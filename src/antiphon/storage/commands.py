@@ -11,6 +11,7 @@ class SessionCommand(Struct, frozen=True):
 
     id: str
     session_id: str
+    """The session; or, for something that concerns all sessions of a process, the name of that process in leases."""
     kind: str
     body: bytes
     """JSON. A store does not interpret it."""

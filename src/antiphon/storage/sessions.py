@@ -95,8 +95,25 @@ class SessionStore(Protocol):
         """
         ...
 
+    async def claim(self, record: SessionRecord) -> SessionRecord | None:
+        """Begins the session, or takes the lease of the one with this id, unless another process holds it.
+
+        Returns the session with its new lease, or None if the lease is held at the record's `updated_ms`. Of concurrent
+        claims of several processes, one succeeds. A process may claim a session that it holds itself: it knows whether
+        the session is in use.
+        """
+        ...
+
     async def renew(self, session_id: str, lease_token: int, until_ms: int) -> bool:
-        """Extends the lease, and returns whether it was still this one."""
+        """Sets the end of the lease, and returns whether it was still this one. 0 releases it."""
+        ...
+
+    async def holders(self, now_ms: int, user: str | None = None) -> Sequence[str]:
+        """Returns the processes that hold leases now: of sessions of this user, or of any."""
+        ...
+
+    async def held_in(self, conversation_id: str, now_ms: int) -> Sequence[SessionRecord]:
+        """Returns the sessions in this conversation whose leases are held now, by whichever process."""
         ...
 
     async def end(self, session_id: str, lease_token: int | None = None) -> bool:

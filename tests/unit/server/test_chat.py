@@ -10,9 +10,12 @@ from antiphon.models import bounded
 from antiphon.models.base import Event, MessageComplete, ModelError, Prompt, StopReason, TextDelta, TextProfile
 from antiphon.protocol import client_messages as c
 from antiphon.security.quota import Kind, Limit, Quota, Rate
+from antiphon.server.answer import AnswerCollector
 from antiphon.server.chat import DEADLINE_S
 from antiphon.server.event_stream import HEARTBEAT, HEARTBEAT_S
 from antiphon.server.requests import MAX_BODY_BYTES
+from antiphon.session.stored_session import REQUEST_LEASE_MS
+from antiphon.storage.base import StoreUnavailable
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.call import ToolCall
 from antiphon.tools.context import Args, Context
@@ -368,15 +371,70 @@ async def test_a_conversation_that_is_answered_on_the_socket_is_busy(apps: WebAp
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "busy")
 
 
-async def test_a_request_to_another_process_fences_the_first(apps: WebApps) -> None:
-    database = MemoryDatabase()
-    one = apps.open(text=SlowModel(10), database=database)
+async def test_a_request_to_another_process_is_told_to_wait_for_the_first(apps: WebApps) -> None:
+    # The first takes longer than a lease holds without being renewed.
+    one = apps.open(text=SlowModel(REQUEST_LEASE_MS / 1000 + 10))
+    two = apps.open(text=["Two."], database=one.server.database, owner="two")
     id = (await one.chat("hi")).json()["conversationId"]
     first = asyncio.create_task(one.chat("one", conversation_id=id))
-    await asyncio.sleep(1)
-    two = apps.open(text=["Two."], database=database, owner="two")
-    assert (await two.chat("two", conversation_id=id)).status_code == 200
-    assert ((await first).status_code, (await first).json()["error"]["code"]) == (409, "busy")
+    await asyncio.sleep(REQUEST_LEASE_MS / 1000 + 5)
+    refused = await two.chat("two", conversation_id=id)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "busy")
+    assert refused.headers["retry-after"] == "1"
+    assert (await first).status_code == 200
+    assert (await two.chat("two", conversation_id=id)).status_code == 200, "the lease was released with the answer"
+
+
+async def test_the_first_requests_of_a_conversation_in_two_processes_do_not_meet(apps: WebApps) -> None:
+    one = apps.open(text=SlowModel(1))
+    two = apps.open(text=SlowModel(1), database=one.server.database, owner="two")
+    client = await Client(one.server).enter()
+    await client.write("hi")
+    assert client.live is not None
+    id = client.live.runner.conversation_id
+    answers = await asyncio.gather(one.chat("one", conversation_id=id), two.chat("two", conversation_id=id))
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+    assert [turn.role for turn in await one.server.database.conversations.turns(id)] == ["user", "assistant"] * 2
+
+
+async def test_a_conversation_that_is_answered_on_the_socket_of_another_process_is_busy(apps: WebApps) -> None:
+    one = apps.open(text=SlowModel(5))
+    two = apps.open(text=["Two."], database=one.server.database, owner="two")
+    client = await Client(one.server).enter()
+    await client.say(c.TextMessage("hi"), seconds=1)
+    assert client.live is not None
+    id = client.live.runner.conversation_id
+    refused = await two.chat("hello", conversation_id=id)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "busy")
+    await asyncio.sleep(5)
+    assert (await two.chat("hello", conversation_id=id)).status_code == 200
+
+
+async def test_a_process_that_died_in_mid_request_blocks_the_conversation_until_its_lease_is_over(
+    apps: WebApps,
+) -> None:
+    dead = apps.open(text=SlowModel(1))
+    heir = apps.open(text=["One.", "Two."], database=dead.server.database, owner="heir")
+    id = (await heir.chat("hi")).json()["conversationId"]
+    assert await dead.server.hub.begin_request("ann", id, AnswerCollector()) is not None
+    # From now on it renews nothing.
+    await dead.server.hub.aclose()
+    assert (await heir.chat("hello", conversation_id=id)).status_code == 409
+    await asyncio.sleep(REQUEST_LEASE_MS / 1000)
+    assert (await heir.chat("hello", conversation_id=id)).status_code == 200
+
+
+async def test_a_lease_that_could_not_be_released_does_not_block_its_own_process(
+    apps: WebApps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web = apps.open(text=["One.", "Two."])
+
+    async def fail(session_id: str, lease_token: int, until_ms: int) -> bool:
+        raise StoreUnavailable("The database is away.")
+
+    monkeypatch.setattr(web.server.database.sessions, "renew", fail)
+    id = (await web.chat("hi")).json()["conversationId"]
+    assert (await web.chat("hello", conversation_id=id)).status_code == 200
 
 
 async def test_a_stopping_server_refuses_with_an_explanation(apps: WebApps) -> None:

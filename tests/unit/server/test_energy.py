@@ -1,5 +1,6 @@
 """`/api/energy` and `/api/sessions/{id}/renew`: what users see of their models, and change by hand."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,8 +13,10 @@ from antiphon.models.live import ModelFactory
 from antiphon.protocol import client_messages as c
 from antiphon.protocol import server_messages as s
 from antiphon.security.quota import Kind, Limit, Quota, Rate
+from antiphon.server.energy import LIST_S
+from antiphon.session.stored_session import LEASE_MS
 from antiphon.tools.spec import Mode
-from tests.fakes.calls import Client
+from tests.fakes.calls import Client, looking
 from tests.fakes.scripted_live import PROFILE, ScriptedLive
 from tests.fakes.web import WebApp, WebApps
 
@@ -74,6 +77,7 @@ async def test_users_see_their_own_sessions_and_the_operator_all(web: WebApp) ->
         "text": 2,
         "voice": 3,
         "model": "scripted",
+        "node": "one",
     }
     assert {each[0] for each in await levels_of(web, "local")} == {"ann", "bob"}
 
@@ -180,6 +184,76 @@ async def test_a_session_that_does_not_react_is_given_up(web: WebApp, monkeypatc
     monkeypatch.setattr(client.live.runner, "post", lambda item: None)
     refused = await web.put("/api/energy", mode="text", level=1)
     assert (refused.status_code, refused.json()["error"]["code"]) == (504, "deadline")
+
+
+async def test_of_several_sessions_those_that_react_are_changed(web: WebApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck, _ = await Client(web.server).enter(), await Client(web.server).enter()
+    assert stuck.live is not None
+    monkeypatch.setattr(stuck.live.runner, "post", lambda item: None)
+    changed = (await web.put("/api/energy", mode="text", level=1)).json()
+    assert [each["text"] for each in changed["sessions"]] == [1]
+    assert changed["unchanged"] == [stuck.live.id]
+
+
+# Several servers.
+
+
+async def two_servers(apps: WebApps) -> tuple[WebApp, WebApp]:
+    """Two servers on one database, with a stored session of ann on each, and one of bob on the second."""
+    one = apps.open(text=["One."] * 2)
+    two = apps.open(text=["Two."] * 2, database=one.server.database, owner="two")
+    for web, user in ((one, "ann"), (two, "ann"), (two, "bob")):
+        await (await Client(web.server, user).enter(mode=c.Mode.TEXT)).write("Hello.")
+    return one, two
+
+
+async def test_the_sessions_of_all_servers_are_listed_and_changed(apps: WebApps) -> None:
+    one, two = await two_servers(apps)
+    async with looking(one.server, two.server):
+        for path, user in (("/api/energy", "local"), ("/api/admin/energy", "admin")):
+            told = (await one.get(path, user=user)).json()
+            listed = sorted((each["node"], each["user"], each["text"]) for each in told["sessions"])
+            assert listed == [("one", "ann", 2), ("two", "ann", 2), ("two", "bob", 2)]
+            assert told["unreached"] == []
+        changed = (await one.put("/api/energy", user="ann", mode="text", level=1)).json()
+        assert sorted((each["node"], each["user"], each["text"]) for each in changed["sessions"]) == [
+            ("one", "ann", 1),
+            ("two", "ann", 1),
+        ]
+        assert (changed["unchanged"], changed["unreached"]) == ([], [])
+        told = (await two.get("/api/energy", user="local")).json()
+        assert sorted((each["user"], each["text"]) for each in told["sessions"]) == [("ann", 1), ("ann", 1), ("bob", 2)]
+        # Its sessions are all on the other server.
+        assert (await one.put("/api/energy", user="bob", mode="text", level=0)).json()["sessions"][0]["text"] == 0
+
+
+async def test_a_server_that_does_not_answer_is_named(apps: WebApps) -> None:
+    one, two = await two_servers(apps)
+    async with looking(one.server):
+        began_s = two.deps.clock.monotonic()
+        told = (await one.get("/api/energy", user="ann")).json()
+        assert two.deps.clock.monotonic() - began_s == pytest.approx(LIST_S, abs=0.1)
+        assert ([each["node"] for each in told["sessions"]], told["unreached"]) == (["one"], ["two"])
+        changed = (await one.put("/api/energy", user="ann", mode="text", level=1)).json()
+        assert ([each["node"] for each in changed["sessions"]], changed["unreached"]) == (["one"], ["two"])
+        refused = await one.put("/api/energy", user="bob", mode="text", level=1)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (504, "deadline")
+        await asyncio.sleep(LEASE_MS / 1000)
+        await two.server.hub.drain(1, "The server stops.")
+        assert (await one.get("/api/energy", user="ann")).json()["unreached"] == []
+
+
+async def test_a_session_that_was_taken_over_is_listed_once(apps: WebApps) -> None:
+    one, two = await two_servers(apps)
+    left = await Client(two.server, "eve").enter()
+    await left.write("Hello.")
+    # Its connection was cut, which the second server does not notice before it renews the lease.
+    await Client(one.server, "eve").enter(resume=left.handle, last_n=left.last_n)
+    assert left.live is not None
+    assert left.live.id in two.server.hub.sessions
+    async with looking(one.server, two.server):
+        told = (await two.get("/api/energy", user="eve")).json()["sessions"]
+        assert [(each["session_id"], each["node"]) for each in told] == [(left.live.id, "one")]
 
 
 async def test_the_levels_are_in_the_session_message(web: WebApp) -> None:

@@ -1,8 +1,7 @@
 """What one process has a session of another do, and what sessions learn from each other."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,26 +10,14 @@ import pytest
 from antiphon.authoring.adapters import adapt_for_mcp
 from antiphon.gateway.mcp_session_tools import session_tools
 from antiphon.protocol import server_messages as s
-from antiphon.session.active import ActiveSession
+from antiphon.session.active import PARKED_S, ActiveSession
 from antiphon.session.nodes import REACH_S, CommandRefused, Nodes
 from antiphon.storage.changes import Topic
 from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.call import ToolCall
 from antiphon.tools.result import ToolResult
 from antiphon.tools.session import ToolSession
-from tests.fakes.calls import Client, ScriptedServers, Server
-
-
-@asynccontextmanager
-async def looking(*servers: Server) -> AsyncIterator[None]:
-    """Lets the servers look for what the others have left for them."""
-    tasks = [asyncio.create_task(server.nodes.run()) for server in servers]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+from tests.fakes.calls import Client, ScriptedServers, Server, looking
 
 
 def two_servers(servers: ScriptedServers, **models: Any) -> tuple[Server, Server]:
@@ -100,6 +87,36 @@ async def test_a_command_that_nobody_takes_is_given_up_and_not_carried_out_later
     async with looking(two):
         await asyncio.sleep(5)
     assert taken == []
+
+
+async def test_each_of_the_other_processes_answers_for_all_of_its_sessions(servers: ScriptedServers) -> None:
+    one, two = two_servers(servers)
+    dead = servers.open(text=["Three."], database=one.database, owner="dead")
+    for each in (one, two, dead):
+        each.nodes.offer_for_all("count", partial(count_sessions, each))
+        await stored_client(each)
+    await stored_client(two)
+    async with looking(one, two):
+        told = await one.nodes.tell_others("count", {"by": 1}, within_s=2)
+        assert (told.results, told.unreached) == ([{"two": 2}], ["dead"])
+        assert await one.nodes.tell_others("count", {"by": 1}, user="bob") == ([], [])
+        unknown = await one.nodes.tell_others("unknown", None, user="ann", within_s=2)
+        assert (unknown.results, sorted(unknown.unreached)) == ([], ["dead", "two"])
+
+
+async def count_sessions(server: Server, body: Any) -> Any:
+    return {server.hub.owner: body["by"] * len(server.hub.sessions)}
+
+
+async def test_a_process_whose_last_session_has_just_ended_still_answers(servers: ScriptedServers) -> None:
+    one, two = two_servers(servers)
+    two.nodes.offer_for_all("count", partial(count_sessions, two))
+    client = await stored_client(two)
+    client.drop()
+    await asyncio.sleep(PARKED_S + 1)
+    assert two.hub.sessions == {}
+    async with looking(two):
+        assert (await one.nodes.tell_others("count", {"by": 1})).results == [{"two": 0}]
 
 
 async def use(nodes: Nodes, server: Server, name: str, **args: Any) -> ToolResult:

@@ -178,6 +178,14 @@ export interface SessionEnergy {
   text: number | null;
   voice: number | null;
   model: string | null;
+  node: string;
+}
+
+export interface EnergyState {
+  ladders: Ladder[];
+  sessions: SessionEnergy[];
+  /** Nodes that do not answer: their sessions are not among these. */
+  unreached: string[];
 }
 
 export interface LoadedTool {
@@ -257,7 +265,7 @@ export interface Api {
   unblock(user: string): Promise<void>;
   tokens(): Promise<TokenEntry[]>;
   revoke(id: string): Promise<void>;
-  energy(): Promise<{ ladders: Ladder[]; sessions: SessionEnergy[] }>;
+  energy(): Promise<EnergyState>;
   tools(): Promise<LoadedTools>;
   toolChanges(): Promise<ToolChanges>;
   knowledge(): Promise<KnowledgeCounts>;

@@ -312,3 +312,25 @@ describe("requests", () => {
     await expect(api.status()).rejects.toMatchObject({ status: 0, message: "The server cannot be reached." });
   });
 });
+
+describe("the sessions of the energy view", () => {
+  const session = (id: string, node: string) => ({
+    session_id: id, user: "ana", conversation_id: "k1", mode: "text", connected: true, text: 2, voice: null, model: "builtin", node,
+  });
+  const heads = () => [...root.querySelectorAll("thead th")].map(({ textContent }) => textContent);
+
+  test("have no node if there is only one", async () => {
+    await open({ energy: async () => ({ ladders: [], sessions: [session("s1", "one:1"), session("s2", "one:1")], unreached: [] }) });
+    await go("#/energy");
+    expect(root.querySelectorAll("tbody tr")).toHaveLength(2);
+    expect(heads()).not.toContain("Node");
+  });
+
+  test("have their node if there are several, and a node that does not answer is named", async () => {
+    await open({ energy: async () => ({ ladders: [], sessions: [session("s1", "one:1"), session("s2", "two:2")], unreached: ["three:3"] }) });
+    await go("#/energy");
+    expect(heads()).toContain("Node");
+    expect(find("table").textContent).toContain("two:2");
+    expect(find(".trouble").textContent).toBe("The node three:3 does not answer, so its sessions are not shown.");
+  });
+});

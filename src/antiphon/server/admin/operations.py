@@ -101,7 +101,7 @@ ADMIN_OPERATIONS: Final = (
     _Admin(
         "GET",
         "/api/admin/energy",
-        "Tell the models of each level of energy, and the levels of all sessions of this process.",
+        "Tell the models of each level of energy, and the levels of the sessions of all servers.",
         handle=sessions.show_all_energy,
         answer=EnergyState,
     ),

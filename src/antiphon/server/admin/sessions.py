@@ -9,7 +9,7 @@ from starlette.responses import Response
 from antiphon import __version__
 from antiphon.security.admission import Caller
 from antiphon.server.deps import HttpDeps
-from antiphon.server.energy import EnergyState, describe_ladder, describe_session
+from antiphon.server.energy import describe_session, read_energy
 from antiphon.server.records import PAGE, Limit, read_place, write_place
 from antiphon.server.refusals import reply
 from antiphon.server.requests import read_query
@@ -101,8 +101,7 @@ async def list_sessions(deps: HttpDeps, request: Request, caller: Caller) -> Res
 
 
 async def show_all_energy(deps: HttpDeps, request: Request, caller: Caller) -> Response:
-    ladders = tuple(describe_ladder(ladder) for ladder in deps.hub.models.ladders.values())
-    return reply(EnergyState(ladders, tuple(map(describe_session, deps.hub.sessions.values()))))
+    return reply(await read_energy(deps, None))
 
 
 def _unstored(deps: HttpDeps, query: SessionsQuery) -> Iterator[SessionEntry]:

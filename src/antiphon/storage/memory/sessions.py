@@ -107,12 +107,29 @@ class MemorySessionStore:
         self._records[session_id] = taken
         return taken
 
+    async def claim(self, record: SessionRecord) -> SessionRecord | None:
+        stored = self._records.get(record.id)
+        if stored is None:
+            await self.begin(record)
+            return record
+        if stored.lease_until_ms > record.updated_ms and stored.lease_owner != record.lease_owner:
+            return None
+        return await self.take_lease(record.id, record.lease_owner, record.updated_ms, record.lease_until_ms)
+
     async def renew(self, session_id: str, lease_token: int, until_ms: int) -> bool:
         stored = self._records.get(session_id)
         if stored is None or stored.lease_token != lease_token:
             return False
         self._records[session_id] = replace(stored, lease_until_ms=until_ms)
         return True
+
+    async def holders(self, now_ms: int, user: str | None = None) -> Sequence[str]:
+        held = [each for each in self._records.values() if each.lease_until_ms > now_ms]
+        return list({each.lease_owner for each in held if user in (None, each.user)})
+
+    async def held_in(self, conversation_id: str, now_ms: int) -> Sequence[SessionRecord]:
+        there = [each for each in self._records.values() if each.conversation_id == conversation_id]
+        return [each for each in there if each.lease_until_ms > now_ms]
 
     async def end(self, session_id: str, lease_token: int | None = None) -> bool:
         stored = self._records.get(session_id)

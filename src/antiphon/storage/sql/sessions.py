@@ -1,5 +1,6 @@
 """Sessions and the messages to their clients, with the fence that is checked in every write for a session."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import asdict
@@ -72,6 +73,9 @@ _ROTATE: Final = (
 )
 _TAKE_LEASE: Final = update(sessions).where(_THIS).values(lease_token=sessions.c.lease_token + 1).returning(*sessions.c)
 _RENEW: Final = update(sessions).where(*_HELD)
+_HELD_NOW: Final = sessions.c.lease_until_ms > bindparam("now_ms")
+_HOLDERS: Final = select(sessions.c.lease_owner).where(_HELD_NOW).distinct()
+_HELD_IN: Final = select(*sessions.c).where(sessions.c.conversation_id == bindparam("conversation"), _HELD_NOW)
 _SETTLE_HANDLE: Final = update(sessions).where(*_HELD).values(previous_handle_hash=None)
 _END: Final = delete(sessions).where(_THIS)
 _END_HELD: Final = delete(sessions).where(*_HELD)
@@ -111,6 +115,19 @@ _PRUNE: Final = delete(messages).where(
 class SqlSessionStore:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        claimed = connections.insert(sessions)
+        new = claimed.excluded
+        # One statement, so that of two processes that claim a session at the same moment, one finds the other's lease.
+        self._claim = claimed.on_conflict_do_update(
+            index_elements=[sessions.c.id],
+            set_={
+                sessions.c.lease_owner: new.lease_owner,
+                sessions.c.lease_token: sessions.c.lease_token + 1,
+                sessions.c.lease_until_ms: new.lease_until_ms,
+                sessions.c.updated_ms: new.updated_ms,
+            },
+            where=or_(sessions.c.lease_until_ms <= new.updated_ms, sessions.c.lease_owner == new.lease_owner),
+        ).returning(*sessions.c)
 
     async def begin(self, record: SessionRecord) -> None:
         try:
@@ -148,9 +165,21 @@ class SqlSessionStore:
             raise Fenced(session_id)
         return SessionRecord(*rows[0])
 
+    async def claim(self, record: SessionRecord) -> SessionRecord | None:
+        rows = await self._connections.fetch(self._claim, asdict(record))
+        return SessionRecord(*rows[0]) if rows else None
+
     async def renew(self, session_id: str, lease_token: int, until_ms: int) -> bool:
         lease = {"session": session_id, "token": lease_token, "lease_until_ms": until_ms}
         return bool(await self._connections.change(_RENEW, lease))
+
+    async def holders(self, now_ms: int, user: str | None = None) -> Sequence[str]:
+        wanted = _HOLDERS if user is None else _HOLDERS.where(sessions.c.user == bindparam("owner"))
+        return [row.lease_owner for row in await self._connections.fetch(wanted, {"now_ms": now_ms, "owner": user})]
+
+    async def held_in(self, conversation_id: str, now_ms: int) -> Sequence[SessionRecord]:
+        rows = await self._connections.fetch(_HELD_IN, {"conversation": conversation_id, "now_ms": now_ms})
+        return [SessionRecord(*row) for row in rows]
 
     async def end(self, session_id: str, lease_token: int | None = None) -> bool:
         end = _END if lease_token is None else _END_HELD

@@ -1,4 +1,4 @@
-import type { Ladder, Rung, SessionEnergy } from "../api";
+import type { EnergyState, Ladder, Rung, SessionEnergy } from "../api";
 import { useLoaded } from "../context";
 import { describeRung, shortId } from "../format";
 import { Badge, type Column, Heading, LoadState, Table } from "../parts";
@@ -21,7 +21,9 @@ const SESSIONS: readonly Column<SessionEnergy>[] = [
   { head: "Client", cell: ({ connected }) => <Badge {...(connected ? { text: "Connected", tone: "good" } : { text: "Parked", tone: "busy" })} /> },
 ];
 
-/** The models of each level of energy, and the levels of the sessions of this process. */
+const NODE: Column<SessionEnergy> = { head: "Node", cell: ({ node }) => <code>{node}</code>, kind: "text" };
+
+/** The models of each level of energy, and the levels of the sessions of all nodes. */
 export function EnergyView() {
   const loaded = useLoaded((api) => api.energy(), "energy");
   return (
@@ -31,16 +33,25 @@ export function EnergyView() {
       {loaded.data?.ladders.map((ladder) => (
         <Table key={ladder.mode} caption={describeLadder(ladder)} columns={RUNGS} rows={ladder.rungs} keyOf={({ level }) => String(level)} empty="There is no model." />
       ))}
-      {loaded.data !== null && (
-        <Table
-          caption="Sessions of this node"
-          columns={SESSIONS}
-          rows={loaded.data.sessions}
-          keyOf={({ session_id }) => session_id}
-          empty="This node has no sessions in memory."
-        />
-      )}
+      {loaded.data?.unreached.map((node) => (
+        <div key={node} class="trouble" role="alert"><p>The node {node} does not answer, so its sessions are not shown.</p></div>
+      ))}
+      {loaded.data !== null && <Sessions {...loaded.data} />}
     </>
+  );
+}
+
+/** The node of a session is shown if there is more than one. */
+function Sessions({ sessions, unreached }: EnergyState) {
+  const isAlone = new Set([...sessions.map(({ node }) => node), ...unreached]).size < 2;
+  return (
+    <Table
+      caption={isAlone ? "Sessions" : "Sessions of all nodes"}
+      columns={isAlone ? SESSIONS : [...SESSIONS, NODE]}
+      rows={sessions}
+      keyOf={({ session_id }) => session_id}
+      empty="No node has a session in memory."
+    />
   );
 }
 
