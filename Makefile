@@ -45,7 +45,7 @@ test: system models test-models $(NODE_INSTALLED) ## run every check and every t
 
 # Tests that use the real speech engines, which take as long as all others together.
 ENGINES := $(patsubst %,tests/contract/test_%.py,recognizer synthesizer) tests/unit/compose/test_voice.py \
-	$(patsubst %,tests/unit/speech/test_%.py,moonshine hibari local_voices piper_voices) tests/unit/models/cascade/test_real_voice.py
+	$(patsubst %,tests/unit/speech/test_%.py,moonshine hibari local_voices) tests/unit/models/cascade/test_real_voice.py
 
 test-fast: models test-models ## run the unit and contract tests, without the real speech engines
 	$(BIN)/pytest -q $(PARALLEL) tests/contract tests/unit src/antiphon/toolkit $(addprefix --ignore=,$(ENGINES))

@@ -260,7 +260,8 @@ def test_no_visual_markup_is_left(text: str) -> None:
     ],
 )
 def test_hostile_text_takes_no_longer_than_other_text(hostile: str) -> None:
-    text = hostile * (100_000 // len(hostile))
+    text = hostile * (25_000 // len(hostile))
     start_s = time.process_time()
     speakable(f"a{' ' * 10_000}{text}")
-    assert time.process_time() - start_s < 5
+    # Three times what the slowest of them takes. A time that grows with the square of the length is longer.
+    assert time.process_time() - start_s < 1.5
