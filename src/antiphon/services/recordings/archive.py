@@ -72,18 +72,16 @@ class RecordingArchive:
         that was done. Raises `StorageError`; the next `sweep` tries again."""
         if recording.is_stored or not self.store.keeps_sound:
             return False
+        path, number = self.path_of(recording), 0
         async with self._storing:
             try:
-                file = await asyncio.to_thread(self.path_of(recording).open, "rb")
-            except OSError as error:
-                log.warning("recording_not_read", recording=recording.id, error=str(error.strerror))
-                return False
-            with file:
-                number = 0
-                while data := await asyncio.to_thread(file.read, PART_BYTES):
+                while data := await asyncio.to_thread(_read_part, path, number):
                     if not await self.store.add_part(recording.id, number, data):
                         return False
                     number += 1
+            except OSError as error:
+                log.warning("recording_not_read", recording=recording.id, error=str(error.strerror))
+                return False
             return await self.store.mark_stored(recording.id)
 
     async def fetch(self, recording: Recording) -> Path | None:
@@ -100,7 +98,7 @@ class RecordingArchive:
             await asyncio.to_thread(self.make_folder)
             # Another process with this folder may fetch it as well, so each has a file of its own until it is whole.
             partial = self._folder / f".{recording.file}.{secrets.token_hex(8)}.fetching"
-            file = await asyncio.to_thread(_create, partial)
+            file = _create(partial)
             try:
                 if not await self._write_sound(recording, file):
                     return None
@@ -113,10 +111,9 @@ class RecordingArchive:
 
     async def copy(self, recording: Recording, path: Path) -> bool:
         """Writes a recording into a new file. Returns False if the sound is neither here nor in the store."""
-        with await asyncio.to_thread(_create, path) as file:
+        with _create(path) as file:
             try:
-                with await asyncio.to_thread(self.path_of(recording).open, "rb") as own:
-                    await asyncio.to_thread(shutil.copyfileobj, own, file)
+                await asyncio.to_thread(_copy, self.path_of(recording), file)
                 return True
             except FileNotFoundError:
                 if recording.is_stored and await self._write_sound(recording, file):
@@ -223,6 +220,17 @@ def _create(path: Path) -> IO[bytes]:
     file = os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
     lock(file.fileno())
     return file
+
+
+def _copy(path: Path, file: IO[bytes]) -> None:
+    with path.open("rb") as source:
+        shutil.copyfileobj(source, file)
+
+
+def _read_part(path: Path, number: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(number * PART_BYTES)
+        return file.read(PART_BYTES)
 
 
 def _if_left(path: Path, work: Callable[[], Done]) -> tuple[Done] | None:
