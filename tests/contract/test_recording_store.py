@@ -111,9 +111,64 @@ async def test_deleting_returns_what_was_deleted(recordings: RecordingStore) -> 
     assert await recordings.list("bob") == [of_bob]
 
 
+async def test_many_recordings_are_deleted_at_once_the_oldest_first(recordings: RecordingStore) -> None:
+    all = [recording(f"r{number}", started_ms=1_000 - number) for number in range(45)]
+    for each in all:
+        await recordings.add(each)
+    assert await recordings.delete("ann") == all[::-1]
+
+
 async def test_old_recordings_are_deleted(recordings: RecordingStore) -> None:
     old, new = recording("r1", started_ms=999), recording("r2", started_ms=1_000)
     await recordings.add(old)
     await recordings.add(new)
     assert await recordings.delete_before(1_000) == [old]
     assert await recordings.list("ann") == [new]
+
+
+# The sound.
+
+
+async def test_the_parts_of_a_recording_are_read_back_and_it_knows_when_it_has_all(recordings: RecordingStore) -> None:
+    await recordings.add(recording())
+    first, second = bytes(range(256)) * 1024, b"the rest"
+    assert await recordings.add_part("r1", 0, first)
+    assert await recordings.add_part("r1", 1, second)
+    assert await recordings.get("r1", "ann") == recording()
+    assert await recordings.mark_stored("r1") is True
+    assert [await recordings.part("r1", number) for number in range(3)] == [first, second, None]
+    assert await recordings.get("r1", "ann") == replace(recording(), is_stored=True)
+
+
+async def test_a_part_that_is_there_already_is_not_stored_again(recordings: RecordingStore) -> None:
+    await recordings.add(recording())
+    assert await recordings.add_part("r1", 0, b"sound")
+    assert await recordings.add_part("r1", 0, b"sound")
+    assert await recordings.part("r1", 0) == b"sound"
+
+
+async def test_a_recording_that_is_gone_takes_no_parts(recordings: RecordingStore) -> None:
+    assert await recordings.add_part("r1", 0, b"sound") is False
+    assert await recordings.mark_stored("r1") is False
+    assert await recordings.part("r1", 0) is None
+
+
+async def test_saving_does_not_forget_that_the_sound_is_stored(recordings: RecordingStore) -> None:
+    await recordings.add(recording())
+    await recordings.mark_stored("r1")
+    await recordings.save(FINISHED)
+    assert await recordings.get("r1", "ann") == replace(FINISHED, is_stored=True)
+
+
+async def test_the_sound_is_deleted_with_its_recording_and_with_its_conversation(
+    recordings: RecordingStore, database: MemoryDatabase | Database
+) -> None:
+    for each in (recording("r1"), recording("r2", conversation="c2"), recording("r3", user="bob", conversation="c3")):
+        await recordings.add(each)
+        await recordings.add_part(each.id, 0, b"sound")
+    await recordings.delete("ann", id="r1")
+    await database.conversations.delete("c2", "ann")
+    # An id that is used again has nothing of the old sound.
+    await recordings.add(recording("r1"))
+    await recordings.add(recording("r2"))
+    assert [await recordings.part(id, 0) for id in ("r1", "r2", "r3")] == [None, None, b"sound"]

@@ -31,21 +31,24 @@ def terminal(tmp_path: Path) -> Terminal:
     return Terminal(tmp_path)
 
 
-def images(terminal: Terminal) -> list[Path]:
-    return sorted((terminal.folder / "data" / "images").glob("*.png"))
-
-
 def test_a_tool_makes_an_image_that_is_exported_and_deleted_with_the_users_data(terminal: Terminal, model: str) -> None:
     made = terminal.run("tools", "run", "image_generate", "--args", ARGS, "--json", ANTIPHON_IMAGES__MODEL=model)
     assert made.code == 0, made.err
-    [file] = images(terminal)
-    assert file.read_bytes() == PNG
-    assert made.json["data"]["url"] == f"/images/{file.name}"
+    url = made.json["data"]["url"]
     [line] = [json.loads(each) for each in terminal.run("data", "export").out.splitlines()]
-    assert (line["kind"], line["prompt"], line["file"]) == ("image", "a lighthouse at dusk", str(file))
+    assert (line["kind"], line["prompt"], line["url"]) == ("image", "a lighthouse at dusk", url)
+    assert "file" not in line
+    exported = terminal.run("data", "export", "--out", "data.jsonl", "--files", "pictures")
+    assert exported.code == 0, exported.err
+    [line] = [json.loads(each) for each in (terminal.folder / "data.jsonl").read_text().splitlines()]
+    assert [str(path.relative_to(terminal.folder)) for path in terminal.folder.glob("pictures/*")] == [line["file"]]
+    assert (terminal.folder / line["file"]).read_bytes() == PNG
+    again = terminal.run("data", "export", "--files", "pictures")
+    assert (again.code, again.out) == (1, "")
+    assert "pictures exists. Choose another name." in again.err
     assert "nothing" in terminal.run("data", "delete", "--user", "other", "--yes").out
     assert "1 image" in terminal.run("data", "delete", "--user", "local", "--yes").out
-    assert images(terminal) == []
+    assert terminal.run("data", "export").out == ""
 
 
 def test_without_a_service_the_command_says_what_to_set(terminal: Terminal) -> None:

@@ -1,17 +1,25 @@
 """The commands that work on the whole database, with Postgres."""
 
 import asyncio
+import json
 from pathlib import Path
+from typing import Final
 
+import psycopg
 import pytest
 
+from antiphon.storage.images import ImageRecord
+from antiphon.storage.recordings import Recording
 from antiphon.storage.sql import Database, open_database
 from antiphon.storage.sql.copying import copy_database
 from tests.e2e.terminal import Terminal
 from tests.e2e.test_admin_cli import database_of, fill, one_line
+from tests.fakes.image_api import PNG
 from tests.fakes.postgres import PostgresServer
 
 pytestmark = pytest.mark.real_time
+
+PICTURE: Final = ImageRecord("B" * 43 + ".png", "local", "a lighthouse", "openai:m", 1, "image/png")
 
 
 class Interrupted(Exception):
@@ -34,6 +42,12 @@ def settings(unused: dict[str, str], postgres_url: str) -> dict[str, str]:
     return {"ANTIPHON_STORAGE__URL": postgres_url, **unused}
 
 
+def postgres_rows(url: str, table: str) -> int:
+    with psycopg.connect(url) as connection:
+        [(count,)] = connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchall()
+        return int(count)
+
+
 async def titles(place: Path | str, user: str = "local") -> list[str]:
     database = await open_database(place)
     try:
@@ -43,9 +57,17 @@ async def titles(place: Path | str, user: str = "local") -> list[str]:
 
 
 async def add_records(database: Database) -> None:
-    """Adds rows of several tables: one with a sequence, one with bytes, one with a foreign key."""
+    """Adds rows of several tables: with numbers, with bytes, and with foreign keys."""
     await database.blocks.block("mallory", 9_999_999_999_999, "rude")
     await database.limits.use({"x": 1000.0})
+    await database.images.add(PICTURE, PNG)
+    [conversation, *_] = await database.conversations.list("local", 1)
+    await database.recordings.add(
+        Recording("r1", conversation.id, "local", "v1", 0, 1_000, 2, 10, "opus", "A" * 43 + ".opus", "tower")
+    )
+    for number, part in enumerate((b"sound", b"-more")):
+        await database.recordings.add_part("r1", number, part)
+    await database.recordings.mark_stored("r1")
 
 
 async def test_data_moves_from_sqlite_to_postgres_and_back(
@@ -62,6 +84,16 @@ async def test_data_moves_from_sqlite_to_postgres_and_back(
     back = terminal.run("data", "migrate", f"sqlite:///{terminal.folder}/back.db", **settings)
     assert back.code == 0, back.err
     assert await titles(terminal.folder / "back.db") == await titles(postgres_url)
+    # Images and the sound of recordings come along, and are exported as files.
+    variables = {"ANTIPHON_STORAGE__URL": f"sqlite:///{terminal.folder}/back.db", **unused}
+    exported = terminal.run("data", "export", "--files", "files", **variables)
+    assert exported.code == 0, exported.err
+    lines = {line["kind"]: line for line in map(json.loads, exported.out.splitlines())}
+    contents = [(terminal.folder / lines[kind]["file"]).read_bytes() for kind in ("image", "recording")]
+    assert contents == [PNG, b"sound-more"]
+    deleted = terminal.run("data", "delete", "--user", "local", "--yes", **settings)
+    assert "1 recording and 1 image" in deleted.out
+    assert postgres_rows(postgres_url, "images") == postgres_rows(postgres_url, "recording_parts") == 0
 
 
 async def test_an_interrupted_copy_is_refused_by_a_server_and_goes_on(

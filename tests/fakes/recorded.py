@@ -1,9 +1,6 @@
 """What is in a recording of a call, and how well it matches what was said."""
 
 import io
-import subprocess
-import tempfile
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -11,8 +8,6 @@ import soundfile  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from antiphon.audio.resample import resample
-from antiphon.audio.wav import read_wav
-from antiphon.sound_format import MICROPHONE_HZ
 
 HZ: Final = 24_000
 """The rate of recordings."""
@@ -44,11 +39,3 @@ def find(said: bytes, hz: int, channel: NDArray[np.int16]) -> tuple[float, float
 def level(channel: NDArray[np.int16]) -> float:
     """The loudness of a piece of a channel: 0 is silence."""
     return float(np.sqrt(np.mean(channel.astype(float) ** 2))) if len(channel) else 0.0
-
-
-def speak_with_flite(text: str) -> bytes:
-    """A text as a microphone hears it, at 16 kHz."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "said.wav"
-        subprocess.run(["flite", "-voice", "slt", "-t", text, "-o", str(file)], check=True, capture_output=True)
-        return resample(*read_wav(file), MICROPHONE_HZ)

@@ -36,9 +36,10 @@ async def tls_proxy(port: int, folder: Path) -> AsyncIterator[TlsProxy]:
             finally:
                 for each in (there, back):
                     each.cancel()
-                await asyncio.wait([there, back])
                 for side in (inner_writer, writer):
                     side.close()
+                # Last, since the end of the proxy may interrupt it.
+                await asyncio.wait([there, back])
         except (OSError, asyncio.CancelledError):
             writer.transport.abort()
         finally:

@@ -201,7 +201,7 @@ def test_the_address_of_a_postgres_database_is_kept_and_its_password_is_not_in_i
     assert settings.database == url
     assert settings.database_path is None
     assert settings.keeps_data
-    assert settings.images_dir == tmp_path / "data" / "images"
+    assert settings.recordings_dir == tmp_path / "data" / "recordings"
     assert "cret" not in settings.database_name
     assert settings.database_name.startswith("postgres")
 

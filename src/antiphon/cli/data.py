@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from antiphon.compose import Database
     from antiphon.config import Settings
-    from antiphon.services.images import ImageFiles
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -40,16 +39,24 @@ def export(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A new file to write to. [default: standard output]")
     ] = None,
+    files: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="A new folder to write images and recordings to.")
+    ] = None,
     config: ConfigOption = None,
 ) -> None:
     """Export everything that is stored about a user, as one JSON object per line.
 
-    These are conversations, calls, records, lists and what else tools keep, and what the local user typed. Of an image
-    or a recording, the line has the path of its file.
+    These are conversations, calls, records, lists and what else tools keep, and what the local user typed. Images and
+    recordings are lines that describe them; with --files, they are also written into a folder, and the lines name
+    their files.
     """
     settings = settings_for(config)
+    # Both are looked at before either is made.
+    for path in (out, files):
+        if path is not None and path.exists():
+            raise UsageError(f"{path} exists. Choose another name.")
     with _writer(out) as file, progress_bar() as progress:
-        exported = asyncio.run(_export(settings, user or local_user(), file, progress))
+        exported = asyncio.run(_export(settings, user or local_user(), file, files, progress=progress))
     typer.echo(f"Exported {_list_counts(exported)}.", err=True)
 
 
@@ -82,8 +89,8 @@ def backup(
 ) -> None:
     """Copy the database into one file, as a consistent snapshot. The server may keep running.
 
-    The file is a SQLite database, also if the data is in Postgres. Images and recordings are files of their own in the
-    data folder, and are not part of it.
+    The file is a SQLite database, also if the data is in Postgres. It has the recordings of calls if the data is in
+    Postgres; otherwise these are files in the data folder, to be copied separately.
     """
     settings = settings_for(config)
     source = database_of(settings)
@@ -180,15 +187,17 @@ def progress_bar() -> "Progress":
 # The work of the commands.
 
 
-async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "Progress") -> dict[str, int]:
+async def _export(
+    settings: "Settings", user: str, file: IO[bytes], files: Path | None, *, progress: "Progress"
+) -> dict[str, int]:
     import msgspec
-
-    from antiphon.services.recordings import open_archive
 
     def write(kind: str, fields: dict[str, Any]) -> None:
         file.write(msgspec.json.encode({"kind": kind, **fields}) + b"\n")
 
     async with open_data(settings) as database:
+        if files is not None:
+            _make_folder(files)
         conversations = await database.conversations.list(user, ALL)
         task = progress.add_task("Exporting", total=len(conversations))
         for conversation in conversations:
@@ -204,15 +213,8 @@ async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "P
         for call in calls:
             write("call", msgspec.structs.asdict(call))
         kept = await _kept_by_tools(database, user)
-        archive = open_archive(settings, database.recordings)
-        kept["recording"] = [
-            {**msgspec.structs.asdict(each), "file": str(archive.path_of(each))}
-            for each in await archive.store.list(user)
-        ]
-    files = _image_files(settings)
-    kept["image"] = [
-        {**msgspec.structs.asdict(image), "file": str(files.path_of(image))} for image in await files.list(user)
-    ]
+        kept["recording"] = await _export_recordings(settings, database, user, files)
+        kept["image"] = await _export_images(database, user, files)
     typed = _typed_lines(settings, user)
     for kind, rows in {**kept, "typed": [{"user": user, "text": line} for line in typed]}.items():
         for row in rows:
@@ -220,6 +222,45 @@ async def _export(settings: "Settings", user: str, file: IO[bytes], progress: "P
     counts = {"conversation": len(conversations), "call": len(calls)}
     counts |= {kind.replace("_", " "): len(rows) for kind, rows in kept.items()}
     return counts | {"typed line": len(typed)}
+
+
+async def _export_recordings(
+    settings: "Settings", database: "Database", user: str, folder: Path | None
+) -> list[dict[str, Any]]:
+    """Returns the lines about recordings, and copies those that are complete into a folder."""
+    from msgspec.structs import asdict
+
+    from antiphon.services.recordings import open_archive
+
+    archive = open_archive(settings, database.recordings)
+    lines = []
+    for recording in await archive.store.list(user):
+        path = archive.path_of(recording)
+        if folder is not None and recording.duration_ms is not None:
+            copy = folder / recording.file
+            if await archive.copy(recording, copy):
+                path = copy
+            else:
+                typer.echo(f"The sound of the recording {recording.id} is only on {recording.node}.", err=True)
+        lines.append({**asdict(recording), "file": str(path)})
+    return lines
+
+
+async def _export_images(database: "Database", user: str, folder: Path | None) -> list[dict[str, Any]]:
+    """Returns the lines about images, and writes the images into a folder."""
+    from msgspec.structs import asdict
+
+    from antiphon.services.images import address_of
+
+    lines = []
+    for record in await database.images.list(user):
+        line = {**asdict(record), "url": address_of(record)}
+        found = None if folder is None else await database.images.read(record.name)
+        if folder is not None and found is not None:
+            line["file"] = str(folder / record.name)
+            (folder / record.name).write_bytes(found[1])
+        lines.append(line)
+    return lines
 
 
 async def _kept_by_tools(database: "Database", user: str) -> dict[str, list[dict[str, Any]]]:
@@ -270,7 +311,7 @@ async def _delete(settings: "Settings", user: str, progress: "Progress") -> dict
             "call": await database.voice_calls.clear(user),
             "reminder": await database.reminders.clear(user),
             "recording": recordings,
-            "image": await _image_files(settings).delete_all(user),
+            "image": await database.images.delete(user),
             "session": await database.sessions.end_all(user),
             "token": sum([await database.tokens.revoke(id) for id in tokens]),
             "block": int(await database.blocks.unblock(user)),
@@ -290,14 +331,6 @@ async def _sessions_with_calls(database: "Database", user: str) -> set[str]:
         sessions |= {line.session for _, line in lines if line.user == user}
         after = lines[-1][0]
     return sessions
-
-
-def _image_files(settings: "Settings") -> "ImageFiles":
-    from antiphon.services.images import ImageFiles
-
-    folder = settings.images_dir
-    assert folder is not None, "there is a database, so images are kept"
-    return ImageFiles(folder)
 
 
 def _typed_lines(settings: "Settings", user: str) -> list[str]:
@@ -365,12 +398,17 @@ def _writer(path: Path | None) -> Iterator[IO[bytes]]:
     try:
         # Readable by this user alone, since it contains what people said.
         file = os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
-    except FileExistsError:
-        raise UsageError(f"{path} exists. Choose another name.") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from None
     with file:
         yield file
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be made: {error.strerror}.") from None
 
 
 def _list_counts(counts: dict[str, int]) -> str:

@@ -51,7 +51,7 @@ def migrate(
     except StorageError as error:
         raise UsageError(f"{str(error).rstrip('.')}. Run the command again to go on.") from None
     typer.echo(f"Copied {rows:,} rows into {told}.")
-    typer.echo(f"Now set storage.url to it, and keep the folder {settings.data_dir} for images and other files.")
+    typer.echo(f"Now set storage.url to it, and keep the folder {settings.data_dir} for recordings and other files.")
 
 
 def _parse(settings: "Settings", target: str) -> Path | str:

@@ -315,7 +315,7 @@ def _make_deps(
         quota=quota,
         models=lambda: models,
         voices=lambda: voices.best.voices if voices else (),
-        images=app.services.images.files,
+        images=app.services.images.archive,
         recordings=app.services.recordings.archive,
         collectors=[
             LagCollector(lag.stats),
@@ -401,7 +401,7 @@ async def _clean_up(app: App) -> None:
                 deleted += await stores.conversations.delete_before(before_ms)
                 deleted += await stores.voice_calls.delete_before(before_ms)
                 deleted += await stores.audit.delete_before(before_ms)
-                deleted += await app.services.images.files.delete_before(before_ms)
+                deleted += await stores.images.delete_before(before_ms)
                 deleted += await app.services.recordings.archive.delete_before(before_ms)
             deleted += await app.services.recordings.archive.sweep()
             if ended or deleted:

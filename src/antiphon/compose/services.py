@@ -82,7 +82,7 @@ async def open_services(settings: Settings, database: Database) -> AsyncIterator
         calendar = await stack.enter_async_context(
             open_calendar(settings.calendar, database.calendar, clock, os.environ)
         )
-        images = await stack.enter_async_context(open_images(settings))
+        images = await stack.enter_async_context(open_images(settings, database.images))
         home = await stack.enter_async_context(open_home(settings.home, clock))
         reminders = ReminderService(database.reminders, clock, database.changes)
         recordings = await stack.enter_async_context(open_recordings(settings, database.recordings, clock))

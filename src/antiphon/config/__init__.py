@@ -175,13 +175,8 @@ class Settings:
         return self.shared_models_dir or self.data_dir / "models"
 
     @property
-    def images_dir(self) -> Path | None:
-        """The folder of the images that were made; None if nothing is kept, as with a database in memory."""
-        return self.data_dir / "images" if self.keeps_data else None
-
-    @property
     def recordings_dir(self) -> Path | None:
-        """The folder of the recordings of calls; None if nothing is kept."""
+        """The folder of the recordings of calls; None if nothing is kept, as with a database in memory."""
         return self.data_dir / "recordings" if self.keeps_data else None
 
     @property

@@ -12,7 +12,7 @@ from antiphon.clock import Clock
 from antiphon.models.health import ModelHealth
 from antiphon.security.admission import Caller
 from antiphon.security.quota import Quota
-from antiphon.services.images import ImageFiles
+from antiphon.services.images import ImageArchive
 from antiphon.services.kb import Knowledge
 from antiphon.services.recordings import RecordingArchive
 from antiphon.session.hub import Hub
@@ -142,7 +142,7 @@ class HttpDeps:
     models: Callable[[], Sequence[Model]] = tuple
     voices: Callable[[], Sequence[Voice]] = tuple
     """The voices of the synthesizer, the default one first; none on a server that does not speak."""
-    images: ImageFiles | None = None
+    images: ImageArchive | None = None
     """The images that tools have made."""
     recordings: RecordingArchive | None = None
     """The recordings of calls."""

@@ -30,5 +30,5 @@ async def show_image(deps: HttpDeps, request: Request, caller: Caller) -> Respon
     found = None if deps.images is None else await deps.images.read(request.path_params["name"])
     if found is None:
         raise Refusal(RefusalCode.NOT_FOUND, "There is no such image. It may have been deleted.")
-    content, media_type = found
-    return Response(content, headers=HEADERS, media_type=media_type)
+    record, content = found
+    return Response(content, headers=HEADERS, media_type=record.media_type)

@@ -81,15 +81,16 @@ async def open_sound(deps: HttpDeps, request: Request, owner: str | None) -> Res
         raise Refusal(RefusalCode.NOT_FOUND, "There is no such recording. It may have been deleted.")
     if recording.duration_ms is None:
         raise Refusal(RefusalCode.BUSY, "This recording is not complete yet. Try again after the call.")
-    if not await archive.has_file(recording):
+    path = await archive.fetch(recording)
+    if path is None:
         if recording.node == archive.node:
             raise Refusal(RefusalCode.NOT_FOUND, "The file of this recording is gone from the server's data folder.")
         raise Refusal(
             RefusalCode.ELSEWHERE,
-            f"The file of this recording is on the server {recording.node}, and this is {archive.node}. "
-            "Ask that server for it, or let the servers share their data folder.",
+            f"The file of this recording is only on the server {recording.node} so far, and this is {archive.node}. "
+            "Try again later, or ask that server for it.",
         )
-    return FileResponse(archive.path_of(recording), headers=HEADERS, media_type=MEDIA_TYPE)
+    return FileResponse(path, headers=HEADERS, media_type=MEDIA_TYPE)
 
 
 def describe_recording(recording: Recording, path: str = PATH) -> RecordingEntry:

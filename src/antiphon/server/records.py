@@ -207,11 +207,11 @@ def markdown(record: ConversationRecord) -> str:
 
 async def _delete(deps: HttpDeps, id: str, user: str) -> bool:
     turns = await deps.conversations.turns(id) if deps.images is not None else ()
-    recorded = await deps.recordings.store.list(user, id) if deps.recordings is not None else ()
+    if deps.recordings is not None:
+        # Before the conversation, which takes the list of the files with it.
+        await deps.recordings.delete(user, conversation_id=id)
     deleted = await deps.conversations.delete(id, user)
     if deleted:
-        if deps.recordings is not None:
-            await deps.recordings.delete_files(each.file for each in recorded)
         if deps.images is not None:
             said = "\n".join(turn.body.decode("utf-8", "replace") for turn in turns)
             await deps.images.delete_mentioned(said, user)

@@ -74,6 +74,10 @@ class Recordings(Protocol):
         """Begins a recording. If it fails, `on_failure` is called with the reason, and `finish` keeps what there is."""
         ...
 
+    def share(self, recording: Recording) -> None:
+        """Lets other servers have the sound of a recording that is complete. Does not wait for it."""
+        ...
+
     async def delete(self, user: str, conversation_id: str) -> None:
         """Deletes the recordings of a conversation."""
         ...
@@ -327,7 +331,9 @@ class CallRecording:
                 await self._recordings.store.delete(take.row.user, id=take.row.id)
                 return
             take.row = replace(take.row, duration_ms=finished[0], size_bytes=finished[1])
-            if not await self._store(take):
+            if await self._store(take):
+                self._recordings.share(take.row)
+            else:
                 await self._recordings.delete_file(take.row.file)
         except StorageError as error:
             # A file without a row, or a row without a duration, is put right by the next sweep.

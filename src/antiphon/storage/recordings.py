@@ -1,9 +1,15 @@
-"""The interface of the store of recordings. The sound itself is in a file of the data folder."""
+"""The interface of the store of recordings.
+
+The sound itself is in a file of the data folder. Servers that do not share a folder share it through the store.
+"""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
+
+PART_BYTES: Final = 256 * 1024
+"""The largest part of a recording that is stored or read at once."""
 
 
 class Mark(Struct, frozen=True, array_like=True):
@@ -35,9 +41,17 @@ class Recording(Struct, frozen=True):
     """The machine whose folder has the file."""
     marks: tuple[Mark, ...] = ()
     """In the order of the turns."""
+    is_stored: bool = False
+    """Whether the store has all parts of the sound."""
 
 
 class RecordingStore(Protocol):
+    @property
+    def keeps_sound(self) -> bool:
+        """Whether the sound of new recordings belongs here, too, because the servers with this store do not share a
+        folder."""
+        ...
+
     async def add(self, recording: Recording) -> None:
         """Raises `ConversationGone` if there is no such conversation."""
         ...
@@ -66,4 +80,18 @@ class RecordingStore(Protocol):
 
     async def delete_before(self, at_ms: int) -> Sequence[Recording]:
         """Deletes the recordings that started earlier, and returns them."""
+        ...
+
+    # The sound, in parts of at most `PART_BYTES`.
+
+    async def add_part(self, id: str, number: int, data: bytes) -> bool:
+        """Stores a part of a recording, unless it is there already. Returns False if the recording is gone."""
+        ...
+
+    async def part(self, id: str, number: int) -> bytes | None:
+        """Returns a part of a recording; the first one has the number 0. None if there is no such part."""
+        ...
+
+    async def mark_stored(self, id: str) -> bool:
+        """Notes that all parts are stored. Returns False if the recording is gone."""
         ...

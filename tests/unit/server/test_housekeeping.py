@@ -13,9 +13,9 @@ from antiphon.compose.server import DAY_MS
 from antiphon.config import Continuity, Settings, Storage
 from antiphon.protocol.server_messages import Response
 from antiphon.serve import serving
-from antiphon.services.images import ImageFiles
 from antiphon.storage.base import AuditLine, CallRecord
 from antiphon.storage.conversations import Conversation, VoiceCall
+from antiphon.storage.images import ImageRecord
 from antiphon.storage.sql import Database, open_database
 from tests.fakes.image_api import PNG
 
@@ -31,22 +31,22 @@ async def stores(folder: Path) -> AsyncIterator[Database]:
         await database.aclose()
 
 
-async def fill(database: Database, images: ImageFiles, name: str, at_ms: int) -> None:
+async def fill(database: Database, name: str, at_ms: int) -> None:
     """Stores one record of each kind that expires."""
     await database.conversations.create(Conversation(f"c-{name}", "ann", name, at_ms, at_ms))
     await database.voice_calls.begin(VoiceCall(f"v-{name}", "c", "ann", at_ms, None, name, (), 1, None), None)
     await database.calls.start(CallRecord(f"r-{name}", "s1", name, None, "f", "tell_joke", 1, at_ms, at_ms))
     await database.audit.append([AuditLine(at_ms, "s1", "ann", "text", 1, name)])
-    await images.add(PNG, user="ann", prompt=name, model="m", at_ms=at_ms)
+    await database.images.add(ImageRecord(f"{name}.png", "ann", name, "m", at_ms, "image/png"), PNG)
 
 
-async def left(database: Database, images: ImageFiles) -> list[str]:
+async def left(database: Database) -> list[str]:
     return [
         *(each.title for each in await database.conversations.list("ann", 10)),
         *(each.summary for each in await database.voice_calls.list("ann", 10)),
         *[name for name in ("old", "new") if await database.calls.find("s1", name, None) is not None],
         *(line.tool for _, line in await database.audit.read()),
-        *(each.prompt for each in await images.list("ann")),
+        *(each.prompt for each in await database.images.list("ann")),
     ]
 
 
@@ -54,16 +54,15 @@ async def serve_with(folder: Path, retention_days: int) -> list[str]:
     """What remains of a two-day-old and a new record, a moment after the server has started."""
     async with stores(folder) as database:
         now_ms = SystemClock().now_ms()
-        images = ImageFiles(folder / "images")
-        await fill(database, images, "old", now_ms - 2 * DAY_MS)
-        await fill(database, images, "new", now_ms)
+        await fill(database, "old", now_ms - 2 * DAY_MS)
+        await fill(database, "new", now_ms)
         settings = Settings(project_dir=folder, data_dir=folder, storage=Storage(retention_days=retention_days))
         async with serving(settings):
             for _ in range(50):
                 await asyncio.sleep(0.01)
-                if "old" not in await left(database, images):
+                if "old" not in await left(database):
                     break
-            return await left(database, images)
+            return await left(database)
 
 
 async def test_old_records_are_deleted_from_every_store(tmp_path: Path) -> None:

@@ -2,12 +2,10 @@
 
 import asyncio
 import os
-import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from antiphon.clock import Clock, SystemClock
@@ -17,10 +15,11 @@ from antiphon.models.builtin import BuiltinModel
 from antiphon.models.providers import explain_missing_package
 from antiphon.models.providers.failures import Refusal, TimedOut
 from antiphon.models.providers.references import Endpoint, ModelReference, Provider, parse_images
+from antiphon.services.images.archive import ImageArchive, address_of
 from antiphon.services.images.drafting import PromptWriter
 from antiphon.services.images.failures import FAILURES, explain, not_configured, unusable
-from antiphon.services.images.files import ImageFiles
-from antiphon.services.images.formats import MEDIA_TYPES
+from antiphon.storage.base import StorageError
+from antiphon.storage.images import ImageStore
 from antiphon.telemetry.log import get_logger
 from antiphon.tools.capabilities.images import MadeImage, Shape
 from antiphon.tools.context import SessionView, ToolView
@@ -62,14 +61,14 @@ class Configured:
 class ImageService:
     def __init__(
         self,
-        files: ImageFiles,
+        archive: ImageArchive,
         clock: Clock,
         configured: Configured | Callable[[], ToolError],
         *,
         make_s: float = MAKE_S,
     ) -> None:
         """`configured` makes the error of each call if images cannot be made."""
-        self.files = files
+        self.archive = archive
         self._clock = clock
         self._configured = configured
         self._make_s = make_s
@@ -90,18 +89,17 @@ class ImageService:
         name = configured.name
         content = await self._make(configured, prompt, shape)
         try:
-            record = await self.files.add(content, user=user, prompt=prompt, model=name, at_ms=self._clock.now_ms())
+            record = await self.archive.add(content, user=user, prompt=prompt, model=name, at_ms=self._clock.now_ms())
         except FAILURES as error:
             raise self._failed(configured, error) from error
-        except OSError as error:
-            log.error("image_not_stored", error=str(error.strerror))
+        except StorageError as error:
+            log.error("image_not_stored", error=str(error))
             raise ToolError(
                 ErrorType.TRANSIENT,
                 "The picture was made, but I couldn't save it, so I can't show it.",
-                suggestion="The data folder of the server cannot be written. Tell the user.",
+                suggestion="The database of the server cannot be used. Tell the user.",
             ) from error
-        media_type = MEDIA_TYPES[record.name.rpartition(".")[2]]
-        return MadeImage(url=record.url, media_type=media_type, size_bytes=len(content), model=name)
+        return MadeImage(url=address_of(record), media_type=record.media_type, size_bytes=len(content), model=name)
 
     async def draft(self, idea: str, style: str | None, count: int) -> Sequence[str]:
         if self._writer is None:
@@ -147,13 +145,15 @@ class UserImages:
 
 
 @asynccontextmanager
-async def open_images(settings: Settings, network: "Network | None" = None) -> AsyncIterator[ImageService]:
+async def open_images(
+    settings: Settings, store: ImageStore, network: "Network | None" = None
+) -> AsyncIterator[ImageService]:
     """Raises `ModelReferenceError` for a setting that does not name a model. Nothing is connected yet."""
     reference = parse_images(settings.images.model)
     async with AsyncExitStack() as stack:
-        folder = settings.images_dir
-        if folder is None:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="antiphon-images-")))
+        archive = ImageArchive(store)
+        if settings.keeps_data:
+            await archive.import_files(settings.data_dir / "images")
         configured: Configured | Callable[[], ToolError] = not_configured
         if reference is not None:
             try:
@@ -163,7 +163,7 @@ async def open_images(settings: Settings, network: "Network | None" = None) -> A
                 configured = partial(unusable, error)
             else:
                 stack.push_async_callback(configured.model.aclose)
-        yield ImageService(ImageFiles(folder), SystemClock(), configured)
+        yield ImageService(archive, SystemClock(), configured)
 
 
 def _configure(reference: ModelReference, network: "Network | None") -> Configured:

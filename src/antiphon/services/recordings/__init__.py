@@ -1,4 +1,4 @@
-"""Recordings of calls, kept in the data folder."""
+"""Recordings of calls: files in the data folder, whose sound servers on several machines share through the database."""
 
 from antiphon.services.recordings.archive import RecordingArchive as RecordingArchive
 from antiphon.services.recordings.service import RecordingService as RecordingService

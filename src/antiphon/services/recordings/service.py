@@ -16,7 +16,8 @@ from antiphon.errors import AntiphonError
 from antiphon.services.recordings.archive import RecordingArchive, make_name
 from antiphon.services.recordings.sound_file import FORMAT, RecordingError, SoundWriter, load_library, read_duration_ms
 from antiphon.speech.workers import Workers
-from antiphon.storage.recordings import RecordingStore
+from antiphon.storage.base import StorageError
+from antiphon.storage.recordings import Recording, RecordingStore
 from antiphon.telemetry.log import get_logger
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ MAX_WAITING_BYTES: Final = 16 << 20
 CHANNELS: Final = 2
 BLOCK: Final = 24_000
 """How many frames are encoded at once."""
+CLOSE_S: Final = 5.0
+"""How long a server that stops waits until the sound of its last calls is in the store."""
 
 Done = TypeVar("Done")
 Step = Callable[["Mixer"], None]
@@ -199,6 +202,7 @@ class RecordingService:
         self.calls = calls
         self._workers = workers
         self._clock = clock
+        self._storing: set[asyncio.Task[None]] = set()
 
     @property
     def store(self) -> RecordingStore:
@@ -207,6 +211,26 @@ class RecordingService:
     def begin(self, since_s: float, on_failure: Callable[[str], None]) -> OpenRecording:
         """Begins a recording at a time of the monotonic clock."""
         return OpenRecording(self.archive, self._workers, self._clock, since_s=since_s, on_failure=on_failure)
+
+    def share(self, recording: Recording) -> None:
+        """Lets other servers have the sound of a recording that is complete. This goes on in the background."""
+        task = asyncio.create_task(self._store_sound(recording))
+        self._storing.add(task)
+        task.add_done_callback(self._storing.discard)
+
+    async def _store_sound(self, recording: Recording) -> None:
+        try:
+            await self.archive.store_sound(recording)
+        except StorageError as error:
+            log.warning("recording_sound_not_stored", recording=recording.id, error=str(error))
+
+    async def aclose(self) -> None:
+        """Waits a moment for what goes on in the background. A sweep does the rest when this machine starts again."""
+        if self._storing:
+            _, unfinished = await asyncio.wait(self._storing, timeout=CLOSE_S)
+            for task in unfinished:
+                task.cancel()
+            await asyncio.gather(*unfinished, return_exceptions=True)
 
     async def delete(self, user: str, conversation_id: str) -> None:
         """Deletes the recordings of a conversation."""
@@ -234,7 +258,9 @@ async def open_recordings(settings: Settings, store: RecordingStore, clock: Cloc
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="antiphon-recordings-")))
         workers = Workers(1, yielding=True)
+        service = RecordingService(open_archive(settings, store, folder), workers, clock, settings.recording.calls)
         try:
-            yield RecordingService(open_archive(settings, store, folder), workers, clock, settings.recording.calls)
+            yield service
         finally:
+            await service.aclose()
             await workers.aclose()

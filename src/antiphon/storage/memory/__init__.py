@@ -8,6 +8,7 @@ from antiphon.storage.changes import LocalChanges
 from antiphon.storage.memory.calendar import MemoryCalendarStore
 from antiphon.storage.memory.commands import MemoryCommandStore
 from antiphon.storage.memory.conversations import MemoryConversationStore, MemoryVoiceCallStore
+from antiphon.storage.memory.images import MemoryImageStore
 from antiphon.storage.memory.knowledge import open_knowledge
 from antiphon.storage.memory.limits import MemoryLimitStore
 from antiphon.storage.memory.lists import MemoryListStore, MemoryToolValueStore
@@ -56,6 +57,7 @@ class MemoryDatabase:
             knowledge=self.knowledge,
         )
         self.recordings = MemoryRecordingStore(self.conversations)
+        self.images = MemoryImageStore()
         self.clock: Clock = SystemClock()
 
     async def check(self) -> None:

@@ -11,9 +11,11 @@ from antiphon.storage.recordings import Recording
 
 
 class MemoryRecordingStore:
-    def __init__(self, conversations: MemoryConversationStore) -> None:
+    def __init__(self, conversations: MemoryConversationStore, *, keeps_sound: bool = False) -> None:
+        self.keeps_sound = keeps_sound
         self._conversations = conversations
         self._rows: dict[str, Recording] = {}
+        self._parts: dict[tuple[str, int], bytes] = {}
 
     @property
     def _kept(self) -> dict[str, Recording]:
@@ -21,6 +23,7 @@ class MemoryRecordingStore:
         self._rows = {
             id: each for id, each in self._rows.items() if self._conversations.has_stored(each.conversation_id)
         }
+        self._parts = {key: data for key, data in self._parts.items() if key[0] in self._rows}
         return self._rows
 
     async def add(self, recording: Recording) -> None:
@@ -57,6 +60,22 @@ class MemoryRecordingStore:
 
     async def delete_before(self, at_ms: int) -> Sequence[Recording]:
         return self._forget(self._matching(lambda each: each.started_ms < at_ms))
+
+    async def add_part(self, id: str, number: int, data: bytes) -> bool:
+        if id not in self._kept:
+            return False
+        self._parts.setdefault((id, number), data)
+        return True
+
+    async def part(self, id: str, number: int) -> bytes | None:
+        return self._parts.get((id, number)) if id in self._kept else None
+
+    async def mark_stored(self, id: str) -> bool:
+        known = self._kept.get(id)
+        if known is None:
+            return False
+        self._rows[id] = replace(known, is_stored=True)
+        return True
 
     def _matching(self, matches: Callable[[Recording], bool]) -> Sequence[Recording]:
         found = [each for each in self._kept.values() if matches(each)]

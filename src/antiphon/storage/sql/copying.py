@@ -13,7 +13,7 @@ from antiphon.storage.sql.connections import explain, reason_of
 from antiphon.storage.sql.database import COPY_PROGRESS
 from antiphon.storage.sql.full_text import index_of
 from antiphon.storage.sql.postgres import LONG_TIMEOUT_S, explain_connecting, make_engine, name_of, parse_url
-from antiphon.storage.sql.tables import kb_state, metadata
+from antiphon.storage.sql.tables import LARGE_ROWS, kb_state, metadata
 
 BATCH: Final = 500
 APPLICATION: Final = "antiphon-data"
@@ -148,11 +148,12 @@ class _Copying:
     def _batches(self, table: Table, offset: int = 0) -> Iterator[list[dict[str, Any]]]:
         """Reads a table in the order of its key, from a row on."""
         keys = list(table.primary_key.columns)
-        found = self._reading.execution_options(stream_results=True, yield_per=BATCH).execute(
+        size = table.info.get(LARGE_ROWS, BATCH)
+        found = self._reading.execution_options(stream_results=True, yield_per=size).execute(
             select(table).order_by(*keys).offset(offset)
         )
         with closing(found):
-            for rows in found.mappings().partitions(BATCH):
+            for rows in found.mappings().partitions(size):
                 yield [dict(row) for row in rows]
 
     def _insert(self, table: Table, rows: list[dict[str, Any]]) -> None:

@@ -19,6 +19,7 @@ from antiphon.storage.sql.clock import DatabaseClock
 from antiphon.storage.sql.commands import SqlCommandStore
 from antiphon.storage.sql.connections import Connections, Worker
 from antiphon.storage.sql.conversations import SqlConversationStore, SqlVoiceCallStore
+from antiphon.storage.sql.images import SqlImageStore
 from antiphon.storage.sql.knowledge import SqlKnowledgeStore
 from antiphon.storage.sql.limits import SqlLimitStore
 from antiphon.storage.sql.lists import SqlListStore, SqlToolValueStore
@@ -74,6 +75,7 @@ class Database:
         self.events = SqlEventStore(connections)
         self.overview = SqlOverviewStore(readers or connections, self.knowledge)
         self.recordings = SqlRecordingStore(connections)
+        self.images = SqlImageStore(connections, readers or connections)
 
     @property
     def clock(self) -> Clock:

@@ -23,6 +23,9 @@ from sqlalchemy import (
 
 metadata: Final = MetaData()
 
+LARGE_ROWS: Final = "large_rows"
+"""What a table with large rows says about itself: how many of them may be in memory together."""
+
 # SQLite uses a column as its row number only if the type is exactly INTEGER.
 _SEQUENCE: Final = BigInteger().with_variant(Integer, "sqlite")
 
@@ -161,6 +164,7 @@ sessions: Final = Table(
     Column("previous_handle_hash", Text),
     UniqueConstraint("handle_hash", name="sessions_handle_hash"),
     Index("sessions_previous_handle_hash", "previous_handle_hash"),
+    Index("sessions_conversation", "conversation_id"),
 )
 
 messages: Final = Table(
@@ -373,8 +377,34 @@ recordings: Final = Table(
     Column("file", Text, nullable=False),
     Column("node", Text, nullable=False),
     Column("marks", JSON, nullable=False),
+    Column("is_stored", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("file", name="recordings_file"),
     Index("recordings_of_conversation", "conversation_id"),
     Index("recordings_of_user", "user", "started_ms"),
     Index("recordings_oldest", "started_ms"),
+)
+
+recording_parts: Final = Table(
+    "recording_parts",
+    metadata,
+    Column("recording_id", Text, ForeignKey("recordings.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("data", LargeBinary, nullable=False),
+    info={LARGE_ROWS: 64},
+)
+
+# The content comes last, so that SQLite reads the other columns without it.
+images: Final = Table(
+    "images",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("user", Text, nullable=False),
+    Column("prompt", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("media_type", Text, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    Index("images_of_user", "user", "at_ms"),
+    Index("images_oldest", "at_ms"),
+    info={LARGE_ROWS: 2},
 )

@@ -1,15 +1,16 @@
 """Image services for tests: the service of a process, in front of a server on loopback."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from antiphon.config import Images, Settings
 from antiphon.services.http.network import Network
 from antiphon.services.images import ImageService, open_images
+from antiphon.storage.images import ImageRecord
+from antiphon.storage.memory import MemoryDatabase
 from antiphon.tools.capabilities.images import MadeImage, Shape
 from antiphon.tools.errors import ToolError
 from tests.fakes.chat_server import Answer, ChatServer, Request
@@ -29,7 +30,9 @@ async def openai_service(
 ) -> AsyncIterator[tuple[ImageService, ChatServer]]:
     async with (
         ChatServer(answers) as server,
-        open_images(settings_for(folder, f"openai:{server.url}#{model}"), network or without_tls()) as service,
+        open_images(
+            settings_for(folder, f"openai:{server.url}#{model}"), MemoryDatabase().images, network or without_tls()
+        ) as service,
     ):
         yield service, server
 
@@ -38,7 +41,9 @@ async def openai_service(
 async def gemini_service(folder: Path, answers: Answers) -> AsyncIterator[tuple[ImageService, ChatServer]]:
     async with (
         ChatServer(answers) as server,
-        open_images(settings_for(folder, f"gemini:{server.url.removesuffix('/v1')}#{GEMINI_MODEL}")) as service,
+        open_images(
+            settings_for(folder, f"gemini:{server.url.removesuffix('/v1')}#{GEMINI_MODEL}"), MemoryDatabase().images
+        ) as service,
     ):
         yield service, server
 
@@ -53,5 +58,5 @@ async def failure_of(service: ImageService, prompt: str = "a lighthouse") -> Too
     return raised.value
 
 
-def stored(folder: Path) -> list[Any]:
-    return sorted((folder / "images").iterdir()) if (folder / "images").exists() else []
+async def stored(service: ImageService) -> Sequence[ImageRecord]:
+    return await service.archive.store.list("ann")

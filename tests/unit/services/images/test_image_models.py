@@ -174,7 +174,7 @@ async def test_the_server_cannot_send_the_download_to_another_private_address(tm
 
     async with openai_service(tmp_path, answer, "flux") as (images, _):
         assert "didn't send a picture" in (await failure_of(images)).message
-    assert stored(tmp_path) == []
+    assert await stored(images) == []
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ async def test_an_address_that_is_not_public_is_not_fetched(tmp_path: Path, addr
     assert failure.type is ErrorType.TRANSIENT
     assert internet.dialled == []
     assert len(server.requests) == 1
-    assert stored(tmp_path) == []
+    assert await stored(images) == []
 
 
 async def test_a_data_url_is_decoded(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ async def test_a_failure_has_its_type_and_a_sentence_and_leaves_nothing(
     assert failure.message.endswith(".")
     assert not any(word in failure.message for word in ("HTTP", "JSON", "127.0.0.1", "openai", "gemini"))
     assert KEY not in f"{failure.message} {failure.suggestion}"
-    assert stored(tmp_path) == []
+    assert await stored(images) == []
 
 
 @SERVICES
@@ -281,7 +281,7 @@ async def test_what_is_not_a_png_jpeg_or_webp_is_not_stored(tmp_path: Path, open
         failure = await failure_of(images)
     assert failure.type is ErrorType.TRANSIENT
     assert "didn't send a picture" in failure.message
-    assert stored(tmp_path) == []
+    assert await stored(images) == []
 
 
 async def test_an_image_over_the_limit_is_refused(tmp_path: Path) -> None:

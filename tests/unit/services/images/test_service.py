@@ -5,14 +5,16 @@ from pathlib import Path
 import pytest
 
 from antiphon.authoring.testing import make_context
-from antiphon.config import Images, Settings, Storage
 from antiphon.models.base import Event, MessageComplete, ModelError, Prompt, StopReason, TextDelta, TextProfile
 from antiphon.models.builtin import BuiltinModel
 from antiphon.models.providers.references import ModelReferenceError
 from antiphon.services.images import ImageService, open_images, service
+from antiphon.storage.base import StoreUnavailable
+from antiphon.storage.images import ImageRecord
+from antiphon.storage.memory.images import MemoryImageStore
 from antiphon.tools.errors import ErrorType
 from tests.fakes.gates import Toolset
-from tests.fakes.image_api import PNG, openai_api
+from tests.fakes.image_api import KEY, PNG, openai_api
 from tests.fakes.scripted import ScriptedModel
 from tests.unit.services.images.services import failure_of, make, openai_service, settings_for
 
@@ -22,7 +24,7 @@ THREE = (
 
 
 async def test_without_a_setting_the_failure_says_what_to_set(tmp_path: Path) -> None:
-    async with open_images(settings_for(tmp_path, "")) as images:
+    async with open_images(settings_for(tmp_path, ""), MemoryImageStore()) as images:
         failure = await failure_of(images)
     assert failure.type is ErrorType.PERMANENT
     assert "no image service is set up" in failure.message
@@ -31,7 +33,7 @@ async def test_without_a_setting_the_failure_says_what_to_set(tmp_path: Path) ->
 
 async def test_a_missing_key_does_not_stop_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    async with open_images(settings_for(tmp_path, "openai:gpt-image-2")) as images:
+    async with open_images(settings_for(tmp_path, "openai:gpt-image-2"), MemoryImageStore()) as images:
         failure = await failure_of(images)
     assert failure.type is ErrorType.PERMANENT
     assert "OPENAI_API_KEY" in (failure.suggestion or "")
@@ -40,34 +42,31 @@ async def test_a_missing_key_does_not_stop_the_server(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("model", ["openai:http://127.0.0.1:1/v1", "openai:ftp://x#m", "gemini:a b"])
 async def test_a_setting_that_names_no_model_stops_the_start(tmp_path: Path, model: str) -> None:
     with pytest.raises(ModelReferenceError, match=r"^images\.model: "):
-        async with open_images(settings_for(tmp_path, model)):
+        async with open_images(settings_for(tmp_path, model), MemoryImageStore()):
             pass
 
 
 @pytest.mark.real_time
-async def test_with_a_database_in_memory_images_are_gone_with_the_process(
+async def test_a_picture_is_stored_with_its_prompt_for_its_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-image-test")
-    async with openai_service(tmp_path, openai_api()) as (_, server):
-        settings = Settings(
-            project_dir=tmp_path,
-            data_dir=tmp_path,
-            storage=Storage(url="memory"),
-            images=Images(model=f"openai:{server.url}#gpt-image-2.5-flare"),
-        )
-        async with open_images(settings) as images:
-            made = await make(images)
-            assert await images.files.read(made.url.removeprefix("/images/")) == (PNG, "image/png")
-            folder = images.files._folder
-    assert not folder.exists()
-    assert not (tmp_path / "images").exists()
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    async with openai_service(tmp_path, openai_api()) as (images, _):
+        made = await make(images, "a lighthouse at dusk")
+        found = await images.archive.read(made.url.removeprefix("/images/"))
+    assert found is not None
+    record, content = found
+    assert (record.user, record.prompt, record.media_type) == ("ann", "a lighthouse at dusk", "image/png")
+    assert content == PNG
 
 
 @pytest.mark.real_time
-async def test_a_folder_that_cannot_be_written_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-image-test")
-    (tmp_path / "images").write_text("a file in the way")
+async def test_a_picture_that_cannot_be_stored_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(self: MemoryImageStore, record: ImageRecord, content: bytes) -> None:
+        raise StoreUnavailable("The database cannot be reached.")
+
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr(MemoryImageStore, "add", fail)
     async with openai_service(tmp_path, openai_api()) as (images, _):
         failure = await failure_of(images)
     assert failure.type is ErrorType.TRANSIENT
@@ -95,7 +94,7 @@ class FailingModel:
 
 
 async def drafts(tmp_path: Path, model: object, count: int = 3) -> list[str]:
-    async with open_images(settings_for(tmp_path, "")) as images:
+    async with open_images(settings_for(tmp_path, ""), MemoryImageStore()) as images:
         images.use_text_model(model)  # type: ignore[arg-type]
         return list(await images.draft("a lighthouse", None, count))
 
@@ -135,6 +134,6 @@ async def test_a_session_has_images_made_for_its_own_user(tmp_path: Path, monkey
 
     monkeypatch.setattr(ImageService, "generate", generate)
     context = make_context(user="carol")
-    async with open_images(settings_for(tmp_path, "")) as images:
+    async with open_images(settings_for(tmp_path, ""), MemoryImageStore()) as images:
         await images.offer(context.session, context.tool).generate("a lighthouse", None)
     assert asked == ["carol"]
