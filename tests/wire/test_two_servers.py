@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -11,9 +12,11 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from tests.fakes.chat_server import ChatServer, words
+from tests.fakes.image_api import PNG, openai_answer
 from tests.fakes.postgres import PostgresServer
 from tests.wire.caller import call
 from tests.wire.served import UNLIMITED, Served, serve
+from tests.wire.test_recording import SCRIPT, fetch, files, record_call, recordings
 from tests.wire.test_store_down import SUM, post
 
 pytestmark = pytest.mark.real_time
@@ -100,3 +103,47 @@ async def test_a_conversation_is_answered_by_one_server_at_a_time(pair: tuple[Se
         await caller.until("state", state="idle")
         assert await caller.is_answered(), "the end of the turn is stored"
         assert "5" in (await post(pair[1], SUM, conversation_id=id)).json()["message"]
+
+
+async def test_pictures_and_recordings_of_one_server_are_shown_and_deleted_by_another(
+    tmp_path: Path, postgres: PostgresServer, postgres_url: str
+) -> None:
+    def rows(table: str) -> int:
+        [(count,)] = postgres.execute(f"SELECT count(*) FROM {table}", postgres_url.rpartition("/")[2])
+        return int(count)
+
+    folders = tmp_path / "first", tmp_path / "second"
+    for folder in folders:
+        folder.mkdir()
+    async with ChatServer(lambda _: openai_answer()) as service:
+        sections: dict[str, Any] = {
+            "storage": {"url": postgres_url},
+            "images": {"model": f"openai:{service.url}#flux"},
+            "recording": {"calls": "always"},
+        }
+        with (
+            serve(folders[0], voice=SCRIPT, **sections) as first,
+            serve(folders[1], voice=SCRIPT, **sections) as second,
+        ):
+            async with call(first.url, {"mode": "text"}) as caller:
+                await caller.ask("draw me a picture of a lighthouse at dusk")
+            drawn, [shown] = caller.session["conversation_id"], caller.every("image")
+            talk = await record_call(first)
+            [entry] = await recordings(second, talk)
+            own = played = await fetch(first, entry["url"])
+            for _ in range(400):
+                # The sound is stored a moment after the call.
+                played = await fetch(second, entry["url"])
+                if played.status_code == 200:
+                    break
+                await asyncio.sleep(0.05)
+            part = await fetch(second, entry["url"], Range="bytes=100-299")
+            picture = await fetch(second, shown["url"])
+            deleted = [await fetch(second, f"/api/conversations/{id}", "DELETE") for id in (drawn, talk)]
+            gone = [await fetch(first, path) for path in (shown["url"], entry["url"])]
+        assert first.failures == second.failures == []
+    assert (played.content, part.content) == (own.content, own.content[100:300])
+    assert picture.content == PNG
+    assert [each.status_code for each in (*deleted, *gone)] == [204, 204, 404, 404]
+    assert [rows(table) for table in ("images", "recordings", "recording_parts")] == [0, 0, 0]
+    assert files(folders[1]) == []
