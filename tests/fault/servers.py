@@ -191,7 +191,9 @@ class Client:
 
     async def hear(self) -> Message:
         assert self._socket is not None
-        message: Message = json.loads(await asyncio.wait_for(self._socket.recv(), PATIENCE_S))
+        # `wait_for` of Python 3.11 may lose a cancellation, and a test that has failed would go on for ever.
+        async with asyncio.timeout(PATIENCE_S):
+            message: Message = json.loads(await self._socket.recv())
         self.received.append(message)
         self._show(message)
         return message

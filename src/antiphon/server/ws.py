@@ -32,8 +32,10 @@ from antiphon.session.tool_runner import charge_to
 from antiphon.storage.base import StoreUnavailable
 from antiphon.telemetry.log import get_logger
 
-HELLO_GRACE_S: Final = 0.3
-"""How long a client may take to send the optional hello. Nothing is sent before, since hello may resume a session."""
+HELLO_GRACE_S: Final = 1.5
+"""How long a client may take to send the optional hello. Nothing is sent before, since hello may resume a session. It
+comes one round trip after the connection was accepted: with 0.3 s, clients behind slow networks, or that were busy with
+other connections, lost their conversation. A client that sends anything else does not wait."""
 MAX_WAITING_BYTES: Final = 4 << 20
 """If a client leaves more than this unread, queued speech is dropped; if that is not enough, the client is closed. A
 minute of speech fits in."""
