@@ -71,11 +71,14 @@ async def test_a_backup_of_an_older_version_is_migrated_by_the_next_start(
     terminal: Terminal, backup: Path, settings: dict[str, str]
 ) -> None:
     with closing(sqlite3.connect(backup)) as database, database:
-        for table in ("session_commands", "tool_uses", "used_quotas"):
-            database.execute(f"DROP TABLE {table}")
-        database.execute("UPDATE alembic_version SET version_num = '0012'")
+        for undone in (
+            *("DROP TABLE images", "DROP TABLE recording_parts", "DROP INDEX sessions_conversation"),
+            "ALTER TABLE recordings DROP COLUMN is_stored",
+            "UPDATE alembic_version SET version_num = '0013'",
+        ):
+            database.execute(undone)
     shown = terminal.run("data", "restore", str(backup), "--force", **settings)
-    assert "(tables 0012)" in shown.out
+    assert "(tables 0013)" in shown.out
     assert await users(terminal) == {"local": 2, "later": 0}
     with closing(sqlite3.connect(database_of(terminal))) as database:
         assert database.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD,)]
