@@ -15,7 +15,8 @@ from antiphon.tools.tool import Tool
 
 @cache
 def built_in() -> dict[str, Tool]:
-    built = build([Path(toolkit.__path__[0])])
+    folder = Path(toolkit.__path__[0])
+    built = build([folder], shipped=folder)
     assert built.ok, built.errors
     return {entry.tool_id: load(entry, read(Path(entry.origin))) for entry in built.artifact.tools}
 

@@ -15,7 +15,7 @@ from tests.fakes.web import WebApp, WebApps
 @pytest.fixture(scope="session")
 def toolkit(tmp_path_factory: pytest.TempPathFactory) -> Registry:
     path: Path = tmp_path_factory.mktemp("tools") / "tool_registry.json"
-    build.write(build.build([TOOLKIT]), path)
+    build.write(build.build([TOOLKIT], shipped=TOOLKIT), path)
     registry = Registry.load(path, environment="production")
     # As a server does after its start.
     registry.snapshot().warm()

@@ -76,7 +76,7 @@ class Desk:
 def tools(tmp_path_factory: pytest.TempPathFactory) -> list[Tool]:
     """The tools as a server has them."""
     artifact = tmp_path_factory.mktemp("tools") / "tool_registry.json"
-    built = build.build([TOOLKIT])
+    built = build.build([TOOLKIT], shipped=TOOLKIT)
     build.write(built, artifact)
     tools = Registry.load(artifact, environment="production").snapshot().tools
     return [tool for id, tool in tools.items() if id.startswith("calendar_")]

@@ -26,7 +26,7 @@ TOOLS = ("kb_search", "kb_get", "linkedin_lookup")
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> list[Tool]:
     path: Path = tmp_path_factory.mktemp("tools") / "tool_registry.json"
-    build.write(build.build([TOOLKIT]), path)
+    build.write(build.build([TOOLKIT], shipped=TOOLKIT), path)
     return [tool for id, tool in Registry.load(path, environment="production").tools.items() if id in TOOLS]
 
 
